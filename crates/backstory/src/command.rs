@@ -38,7 +38,7 @@ use backstory_engine::error::{HintedError, with_hint};
 use backstory_engine::ingest::ingest;
 use backstory_engine::{
     engine::Engine,
-    project_claims::{self, Claim},
+    project_claims::{self, ClaimState},
     repair::{self, LockOwner},
     worker_process,
 };
@@ -182,7 +182,7 @@ pub(crate) fn current_project(engine: &Engine, store: &Store) -> Result<Option<P
 pub(crate) fn locate_here(engine: &Engine, folder: &Path) -> ProjectIdentity {
     let claimed = backstory_capture::project::locate(folder).facts;
     let decision = project_claims::claim(engine, &claimed);
-    if decision == Claim::Pending {
+    if decision == ClaimState::Pending {
         anstream::eprintln!("{}", project_claims::notice(engine, &claimed));
     }
     decision.apply(claimed)

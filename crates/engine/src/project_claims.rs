@@ -27,14 +27,14 @@ const CLONE_TOLERANCE: Duration = Duration::from_secs(10);
 
 /// Decision about a folder that names a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum ClaimState {
     /// It shares the memories of the project.
     Accepted,
     /// It is a project of its own until the user confirms it.
     Pending,
 }
 
-impl Claim {
+impl ClaimState {
     /// Returns the identity under which a folder is recorded and recalled.
     pub fn apply(self, identity: ProjectIdentity) -> ProjectIdentity {
         match self {
@@ -81,7 +81,7 @@ pub fn resolve(engine: &Engine, identity: ProjectIdentity) -> ProjectIdentity {
 }
 
 /// Decides about a folder.
-pub fn claim(engine: &Engine, identity: &ProjectIdentity) -> Claim {
+pub fn claim(engine: &Engine, identity: &ProjectIdentity) -> ClaimState {
     decide(engine, &read(engine), identity)
 }
 
@@ -101,12 +101,15 @@ pub fn record(
     }
     let decision = decide(engine, &entries, &identity);
     let state = match decision {
-        Claim::Accepted => State::Accepted,
-        Claim::Pending => State::Pending,
+        ClaimState::Accepted => State::Accepted,
+        ClaimState::Pending => State::Pending,
     };
     let now = engine.clock.timestamp().as_millis();
     let is_new = |root: &&String| find(&entries, &identity.key, root).is_none();
-    let worktree = identity.worktree.as_ref().filter(|_| decision == Claim::Accepted);
+    let worktree = identity
+        .worktree
+        .as_ref()
+        .filter(|_| decision == ClaimState::Accepted);
     let new: Vec<Entry> = [Some(&identity.root), worktree]
         .into_iter()
         .flatten()
@@ -160,14 +163,14 @@ fn is_own_key(identity: &ProjectIdentity) -> bool {
     identity.key == identity.root
 }
 
-fn decide(engine: &Engine, entries: &[Entry], identity: &ProjectIdentity) -> Claim {
+fn decide(engine: &Engine, entries: &[Entry], identity: &ProjectIdentity) -> ClaimState {
     if is_own_key(identity) {
-        return Claim::Accepted;
+        return ClaimState::Accepted;
     }
     let state = |root: &str| find(entries, &identity.key, root).map(|Entry(.., state)| *state);
     match state(&identity.root) {
-        Some(State::Accepted) => return Claim::Accepted,
-        Some(State::Pending) => return Claim::Pending,
+        Some(State::Accepted) => return ClaimState::Accepted,
+        Some(State::Pending) => return ClaimState::Pending,
         None => {}
     }
     let known: Vec<&Entry> = entries
@@ -175,7 +178,7 @@ fn decide(engine: &Engine, entries: &[Entry], identity: &ProjectIdentity) -> Cla
         .filter(|Entry(key, _, _, state)| *key == identity.key && *state == State::Accepted)
         .collect();
     let Some(first_ms) = known.iter().map(|Entry(_, _, at, _)| *at).min() else {
-        return Claim::Accepted;
+        return ClaimState::Accepted;
     };
     let root = Path::new(&identity.root);
     let is_beside = |Entry(_, known, ..): &&Entry| Path::new(known).parent() == root.parent();
@@ -187,9 +190,9 @@ fn decide(engine: &Engine, entries: &[Entry], identity: &ProjectIdentity) -> Cla
             && (was_there_before(&origin, first) || was_cloned(&origin, &identity.key, root))
     });
     if is_in_place && is_own(root) && looks_cloned {
-        Claim::Accepted
+        ClaimState::Accepted
     } else {
-        Claim::Pending
+        ClaimState::Pending
     }
 }
 

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use backstory_capture::project;
 use backstory_engine::{
     engine::Engine,
-    project_claims::{self, Claim},
+    project_claims::{self, ClaimState},
 };
 
 use super::ExitStatus;
@@ -45,7 +45,7 @@ pub(crate) fn run(engine: &Engine, arguments: &ProjectArgs) -> Result<ExitStatus
     }
     let folder = std::path::absolute(folder)?;
     let identity = project::locate(&folder).facts;
-    if project_claims::claim(engine, &identity) == Claim::Accepted {
+    if project_claims::claim(engine, &identity) == ClaimState::Accepted {
         println!(
             "Nothing to confirm: {} belongs to {}.",
             identity.root, identity.key

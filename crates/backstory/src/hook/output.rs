@@ -18,7 +18,7 @@ use backstory_engine::{
     engine::Engine,
     hook_settings,
     injection_log::{InjectionLog, InjectionRecord},
-    project_claims::{self, Claim},
+    project_claims::{self, ClaimState},
     settings::ContextSettings,
 };
 use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, is_machine_made, relative_path};
@@ -165,7 +165,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
         context(store, &request, &settings.limits())
     };
     let block = Store::read_snapshot(&engine.home.database(), build).ok()?;
-    let notice = (decision == Claim::Pending).then(|| project_claims::notice(engine, claimed));
+    let notice = (decision == ClaimState::Pending).then(|| project_claims::notice(engine, claimed));
     if block.is_none() && notice.is_none() {
         return None;
     }
