@@ -153,7 +153,9 @@ impl<'t> Announcements<'t> {
             }
         }
         if let Some(Container::Array { columns, .. }) = closed
-            && columns.iter().any(|name| secrets::is_secret_name(name))
+            && columns
+                .iter()
+                .any(|name| !name.is_empty() && secrets::is_secret_name(name))
         {
             self.columns = columns;
         }
