@@ -224,9 +224,10 @@ fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
 
 /// Reports whether the answer of a tool call may show an error. Most hooks end here, so it only searches the raw bytes.
 fn may_show_error(payload: &str) -> bool {
-    ["rror", "xception:", "fatal: "]
-        .iter()
-        .any(|sign| scan::find(payload.as_bytes(), sign.as_bytes()).is_some())
+    let has = |sign: &str| scan::find(payload.as_bytes(), sign.as_bytes()).is_some();
+    // A field has plain quotes; the same word in a file that was read has escaped ones.
+    let may_be_command = has("\"command\"") || has("\"mcp__");
+    may_be_command && ["rror", "xception:", "fatal: "].into_iter().any(has)
 }
 
 /// Returns the earlier solution of a known error that a command printed, although the tool did not fail: its exit status
