@@ -56,7 +56,7 @@ pub struct Settings {
     /// Context injection.
     pub context: ContextSettings,
     /// Settings of the tools that agents call.
-    pub mcp: Mcp,
+    pub mcp: McpSettings,
     /// Settings of the background process.
     pub worker: WorkerSettings,
     /// Settings of the viewer and the HTTP interface.
@@ -214,7 +214,7 @@ impl ContextSettings {
 /// Settings of the tools that agents call.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mcp {
+pub struct McpSettings {
     /// True if agents may read memories of other projects than their own.
     pub all_projects: bool,
 }
