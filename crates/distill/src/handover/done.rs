@@ -190,6 +190,29 @@ fn remembered_changes(
         .collect()
 }
 
+/// Returns the last findings that still held at the end and that completed work does not tell.
+pub(super) fn remembered_findings(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
+    const MAX_FINDINGS: usize = 2;
+    let known = Words::of(&done.join(" "));
+    let is_finding = |one: &&SessionObservation| {
+        let title = &one.observation.title;
+        one.observation.kind == ObservationType::Discovery
+            && !one.rejected
+            && one.error_signature.is_none()
+            && !title.starts_with("Issue ")
+            && !Words::of(title).covered_by(&known, SAME_PERCENT)
+    };
+    let mut out: Vec<String> = observations
+        .iter()
+        .rev()
+        .filter(is_finding)
+        .take(MAX_FINDINGS)
+        .map(|one| format!("Found: {}", described(&one.observation)))
+        .collect();
+    out.reverse();
+    out
+}
+
 /// Describes a change by its title and as much of its text as fits into a line.
 fn described(observation: &NewObservation) -> String {
     let narrative = observation

@@ -42,6 +42,9 @@ pub(crate) fn write(
     }
     let causes = done::causes(timeline, ending, has_changes);
     done.splice(0..0, findings(causes, &done));
+    if has_changes {
+        done.splice(0..0, done::remembered_findings(observations, &done));
+    }
     for line in &mut done {
         line.truncate(line.trim_end_matches('.').len());
     }
