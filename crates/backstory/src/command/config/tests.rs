@@ -108,6 +108,7 @@ fn list_shows_values_and_their_origin() {
       context.on_prompt         true                  default
       context.on_file           true                  default
       context.on_error          true                  default
+      mcp.all_projects          false                 default
       worker.idle_minutes       30                    default
       worker.http               on                    default
       http.bind                 127.0.0.1             default
