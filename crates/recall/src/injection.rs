@@ -45,7 +45,7 @@ pub struct Injection {
 }
 
 /// Relevance gate of a prompt. Chosen by measurement: `bench -- gate`.
-const PROMPT_GATE: f64 = 0.68;
+const PROMPT_GATE: f64 = 0.72;
 
 /// Number of top documents that vote for their sessions.
 const MAX_CANDIDATES: usize = 40;
