@@ -81,8 +81,8 @@ test("new items are held back while the user reads further down", async (t) => {
   await eventually("it is live", () => tab.locator("[data-live-state]").isVisible());
   const item = tab.locator("#feed .item").nth(12);
   await item.scrollIntoViewIfNeeded();
-  await tab.evaluate(() => scrollTo(0, 700));
   await tab.locator("#quick").fill("half a thought");
+  await eventually("the page is scrolled", () => tab.evaluate(() => (scrollTo(0, 700), scrollY > 120)));
   const place = await item.boundingBox();
   const count = await tab.locator("#feed .item").count();
   home.turn("Add a cache for prices", "Prices are cached for five minutes now.", { session: "new" });
