@@ -21,7 +21,7 @@ pub(super) fn drafts(timeline: &Timeline<'_>, ending: &Ending<'_>, reports: &mut
     let mut out = Vec::new();
     let mut unit = 0;
     for commit in &ending.commits {
-        out.extend(commit_drafts(timeline, ending, commit, unit, reports));
+        out.extend(commit_draft(timeline, ending, commit, unit, reports));
         unit = commit.at + 1;
     }
     for publication in &ending.publications {
@@ -62,18 +62,16 @@ pub(crate) fn subject_line(headline: &str) -> String {
 }
 
 /// Drafts the memory of a commit.
-fn commit_drafts(
+fn commit_draft(
     timeline: &Timeline<'_>,
     ending: &Ending<'_>,
     commit: &FinalCommit<'_>,
     unit: usize,
     reports: &mut Vec<Draft>,
-) -> Vec<Draft> {
+) -> Option<Draft> {
     let headline = plain(commit.headline());
     let (prefix, subject) = split_prefix(&headline);
-    let Some(title) = fit_title(&subject_line(&headline)).or_else(|| fit_title(commit.subject)) else {
-        return Vec::new();
-    };
+    let title = fit_title(&subject_line(&headline)).or_else(|| fit_title(commit.subject))?;
     let files = ending.files(unit..commit.at + 1);
     let mut draft = Draft {
         from: unit,
@@ -116,11 +114,11 @@ fn commit_drafts(
         draft.absorb(&report);
     }
     if draft.narrative.is_empty() && draft.facts.is_empty() {
-        return Vec::new();
+        return None;
     }
     draft.overflow(select::MAX_CHARS - COMMIT_LINE);
     draft.facts.push(commit_line(commit));
-    vec![draft]
+    Some(draft)
 }
 
 /// Reports whether another commit was made in the turn of a report: then the report is about both.

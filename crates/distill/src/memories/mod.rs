@@ -100,13 +100,7 @@ fn drafts(
             (_, Some(Action::Report(_))) if only_plans(ending, at) => {}
             (_, Some(Action::Report(_))) => {
                 let request = spans[episode_of(spans, at) as usize - 1].request.as_deref();
-                reports.extend(report::drafts(
-                    Source::Report,
-                    timeline.message(at),
-                    at,
-                    request,
-                    ending,
-                ));
+                reports.extend(report::drafts(timeline.message(at), at, request, ending));
             }
             (StepKind::Prompt(text), _) if is_document(text) => plans.push((at, Message::read(text))),
             (_, Some(Action::Plan { .. })) => plans.push((at, timeline.message(at).clone())),

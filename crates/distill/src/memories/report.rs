@@ -82,22 +82,16 @@ fn is_subject(part: &Part) -> bool {
         .is_some_and(|heading| part.chars() >= MIN_SUBJECT || (states(heading) && part.chars() >= MIN_CHARS))
 }
 
-/// Drafts memories of a message: one for the whole, or one per heading if it is too long for one.
-pub(super) fn drafts(
-    source: Source,
-    message: &Message,
-    at: usize,
-    request: Option<&str>,
-    ending: &Ending<'_>,
-) -> Vec<Draft> {
+/// Drafts memories of a report: one for the whole, or one per heading if it is too long for one.
+pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending: &Ending<'_>) -> Vec<Draft> {
     let mut out = Vec::new();
-    let mut parts = parts(source, message, at, ending);
+    let mut parts = parts(Source::Report, message, at, ending);
     for part in &mut parts {
         // A decision with its reason is a memory of its own.
         let decisions = part
             .statements
             .extract_if(.., |statement| is_decision(&statement.text));
-        out.extend(decisions.filter_map(|statement| decision(source, at, statement)));
+        out.extend(decisions.filter_map(|statement| decision(at, statement)));
     }
     let changes = ending.changes_in_turn(at);
     // An answer is about one question.
@@ -126,7 +120,7 @@ pub(super) fn drafts(
             .filter(is_finding)
             .or_else(|| changed_files(ending, at).filter(|_| nth == 0 && tells_changes(&part.statements)));
         let Some(title) = title else { continue };
-        let mut draft = Draft::new(source, at, title);
+        let mut draft = Draft::new(Source::Report, at, title);
         part.statements
             .into_iter()
             .for_each(|statement| draft.push(statement));
@@ -134,7 +128,7 @@ pub(super) fn drafts(
             out.push(draft);
         }
     }
-    if out.is_empty() && ending.is_short && source == Source::Report && changes {
+    if out.is_empty() && ending.is_short && changes {
         out.extend(plain_outcome(message, at, ending));
     }
     out
@@ -192,7 +186,7 @@ fn plain_outcome(message: &Message, at: usize, ending: &Ending<'_>) -> Option<Dr
 
 /// The state of a branch or of the work at one moment is no finding.
 static STATES: Phrases = Phrases::new(concat!(
-    "clean|pushed|unpushed|uncommitted|merged|mergeable|up to date|in good shape|ready|in sync|waiting|running|",
+    "clean|pushed|unpushed|uncommitted|merged|mergeable|up to date|ready|in sync|waiting|running|",
     "in progress|done|passes|passing|green",
 ));
 
@@ -258,13 +252,13 @@ static DECISIONS: Phrases = Phrases::new(concat!(
     "settled on|we settled on|i settled on|ruled out|we ruled out|i ruled out",
 ));
 
-fn decision(source: Source, at: usize, statement: Statement) -> Option<Draft> {
+fn decision(at: usize, statement: Statement) -> Option<Draft> {
     let text = ["We ", "we ", "I ", "i "]
         .iter()
         .find_map(|subject| statement.text.strip_prefix(subject))
         .unwrap_or(&statement.text);
     let title = fit_title(text)?;
-    let mut draft = Draft::new(source, at, title);
+    let mut draft = Draft::new(Source::Report, at, title);
     draft.kind = Some(ObservationType::Decision);
     draft.push(Statement {
         text: sentence_case(text),
@@ -377,7 +371,7 @@ static FILE_LISTS: Phrases = Phrases::new(concat!(
 ));
 
 /// Words to the user about the next step.
-static TALK: Phrases = Phrases::new("please|if it still|if you|this time|try|you should|you'll|curious");
+static TALK: Phrases = Phrases::new("please|if it still|if you|try|you should|you'll");
 
 static GUESSES: Phrases = Phrases::new(concat!(
     "might be|may be|probably|possibly|perhaps|maybe|i suspect|not sure|we should see|you should see|should now see|",
@@ -449,9 +443,9 @@ pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &m
     let prose = (turn.start..first.unwrap_or(turn.start))
         .filter(|at| matches!(timeline.steps[*at].action(), Some(Action::Prose(_))));
     let reason = prose
-        .flat_map(|at| timeline.message(at).points().map(move |point| (at, point)))
-        .rfind(|(_, point)| is_reason(&point.text));
-    if let Some((_, reason)) = reason {
+        .flat_map(|at| timeline.message(at).points())
+        .rfind(|point| is_reason(&point.text));
+    if let Some(reason) = reason {
         draft
             .narrative
             .push(format!("Before the change: {}", ended(reason.text.clone())));
@@ -489,17 +483,11 @@ pub(super) fn add_problem(host: &mut Draft, statements: Vec<Statement>) {
 /// then the changed files are its content.
 fn is_complete(draft: &Draft, ending: &Ending<'_>) -> bool {
     // In a long session, a single sentence without a reason says too little beside its other memories.
-    let is_outcome = || {
-        has_cause(&draft.title)
-            || (ending.is_short
-                && (describes_changes(draft)
-                    || (ending.changes_in_turn(draft.at) && !UNRESOLVED.within(&draft.title.to_lowercase()))))
-    };
-    let is_told = match draft.source {
-        Source::Report => is_outcome(),
-        _ => false,
-    };
-    is_told || draft.has_content()
+    has_cause(&draft.title)
+        || (ending.is_short
+            && (describes_changes(draft)
+                || (ending.changes_in_turn(draft.at) && !UNRESOLVED.within(&draft.title.to_lowercase()))))
+        || draft.has_content()
 }
 
 /// Words of a sentence that reports a problem, not an outcome.

@@ -14,7 +14,7 @@ use crate::prose::{Message, plain};
 /// Longer messages quote plans, logs or reviews: only sentences in the user's own voice count.
 const MAX_OWN_WORDS: usize = 320;
 /// Still longer ones are documents.
-const MAX_MESSAGE: usize = 700;
+const MAX_MESSAGE: usize = 1_500;
 /// A decision needs a subject: about four words, or two of them names.
 const MIN_WEIGHT: u32 = 5;
 /// A shorter sentence does not say what it decides.
@@ -101,7 +101,7 @@ fn is_lasting_directive(sentence: &str) -> bool {
 
 /// A question about the next step of the work decides nothing that lasts.
 static PROCESS: Phrases = Phrases::new(concat!(
-    "do next|ready to|shall i proceed|should i proceed|want to proceed|force-push|force push|be committed|commit now|",
+    "do next|ready to|shall i proceed|should i proceed|want to proceed|be committed|commit now|",
     "continue with|next step",
 ));
 
@@ -112,7 +112,7 @@ static OBJECTS: Phrases = Phrases::new(concat!(
 ));
 
 /// "I meant the other one" corrects a sentence that the next reader does not have.
-static CORRECTIONS: Phrases = Phrases::new("i meant|i mostly meant|i mean|i think|i guess|i was|i'm|i am");
+static CORRECTIONS: Phrases = Phrases::new("i meant|i mean");
 
 /// "Don't change anything yet" holds for the moment.
 static MOMENTARY: Phrases =
@@ -168,7 +168,13 @@ fn refused(target: Option<&str>, words: &str, at: usize) -> Option<Draft> {
 fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<String>) -> Option<Draft> {
     let text = without_client_markup(text);
     let length = text.chars().count();
-    if length > MAX_MESSAGE || text.trim_start().starts_with(['<', '/']) {
+    let is_document = text
+        .lines()
+        .any(|line| line.starts_with('#') || line.starts_with("```"));
+    if length > MAX_MESSAGE
+        || (length > MAX_OWN_WORDS && is_document)
+        || text.trim_start().starts_with(['<', '/'])
+    {
         return None;
     }
     let own: Vec<String> = text
