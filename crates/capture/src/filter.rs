@@ -218,6 +218,13 @@ const MAX_FIELD_NAME: usize = 256;
 
 fn start_field(name: &str, out: &mut String) {
     out.push(if out.is_empty() { '{' } else { ',' });
+    if name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    {
+        out.extend(["\"", name, "\":"]);
+        return;
+    }
     // Names are unescaped by the splitter; quoting them again cannot fail.
     out.push_str(&serde_json::Value::from(name).to_string());
     out.push(':');

@@ -222,12 +222,29 @@ fn failure(engine: &Engine, event: &Event) -> Option<HookOutput> {
     solution(engine, event, &payload, &payload.error()?)
 }
 
-/// Reports whether the answer of a tool call may show an error. Most hooks end here, so it only searches the raw bytes.
+/// Reports whether the answer of a tool call may show an error. Most hooks end here, so it only searches the raw bytes: every
+/// form that [`stated_error`] knows ends with a colon.
 fn may_show_error(payload: &str) -> bool {
-    let has = |sign: &str| scan::find(payload.as_bytes(), sign.as_bytes()).is_some();
+    let payload = payload.as_bytes();
+    let has = |sign: &str| scan::find(payload, sign.as_bytes()).is_some();
     // A field has plain quotes; the same word in a file that was read has escaped ones.
-    let may_be_command = has("\"command\"") || has("\"mcp__");
-    may_be_command && ["rror", "xception:", "fatal: "].into_iter().any(has)
+    scan::positions(payload, b':').any(|colon| ends_with_error(&payload[..colon]))
+        && (has("\"command\"") || has("\"mcp__"))
+}
+
+/// Recognizes `KeyError`, `error`, `error[E0308]`, `Exception` and `fatal` before a colon, and a code in color.
+fn ends_with_error(before: &[u8]) -> bool {
+    const MAX_CODE: usize = 40;
+    match before.last() {
+        Some(b'r') => before.ends_with(b"rror"),
+        Some(b'n') => before.ends_with(b"xception"),
+        Some(b'l') => before.ends_with(b"fatal"),
+        Some(b']' | b'm') => {
+            let recent = &before[before.len().saturating_sub(MAX_CODE)..];
+            recent.contains(&b'[') && recent.windows(5).any(|bytes| bytes == b"rror[")
+        }
+        _ => false,
+    }
 }
 
 /// Returns the earlier solution of a known error that a command printed, although the tool did not fail: its exit status
@@ -356,5 +373,35 @@ impl SessionContext {
             log: self.log,
             records,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stated_error_passes_the_search_of_the_raw_payload() {
+        for output in [
+            "KeyError: 'region'",
+            "java.lang.IllegalStateException: closed",
+            "error: no such file",
+            "fatal: not a git repository",
+            "error[E0308]: mismatched types",
+            "\u{1b}[31merror[E0308]\u{1b}[0m\u{1b}[1m: mismatched types",
+        ] {
+            let payload = serde_json::json!({"tool_input": {"command": "make"}, "tool_response": output});
+            assert!(stated_error(output).is_some(), "{output}");
+            assert!(may_show_error(&payload.to_string()), "{output}");
+        }
+    }
+
+    #[test]
+    fn other_output_and_other_tools_pass_no_search() {
+        let quiet = serde_json::json!({"tool_input": {"command": "make"}, "tool_response": "item: 3 errors, [ok]: x"});
+        let file =
+            serde_json::json!({"tool_input": {"file_path": "/w/a"}, "tool_response": "error: no such file"});
+        assert!(!may_show_error(&quiet.to_string()));
+        assert!(!may_show_error(&file.to_string()));
     }
 }
