@@ -1,8 +1,8 @@
 //! Work logs of made-up sessions.
 
 use backstory_distill::{
-    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, LogEntry, Purpose, RunOutcome, TurnEnd,
-    TurnLog,
+    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, Handover, LogEntry, Purpose,
+    RunOutcome, SessionMemory, TaskState, TurnEnd, TurnLog, compose,
 };
 use backstory_model::Timestamp;
 
@@ -81,4 +81,83 @@ pub(crate) fn run(command: &str, purpose: Purpose, error: Option<&str>) -> Actio
         }),
         result_line: None,
     })
+}
+
+pub(crate) fn prose(text: &str) -> Action {
+    Action::Prose(text.to_owned())
+}
+
+pub(crate) fn change(path: &str, kind: ChangeKind) -> Action {
+    Action::Change(file_change(path, kind))
+}
+
+pub(crate) fn text_of(memory: &SessionMemory) -> String {
+    let mut out = String::new();
+    for one in &memory.observations {
+        let made = &one.observation;
+        out.push_str(&format!(
+            "{}\n{}\n{}\n",
+            made.title,
+            made.narrative.as_deref().unwrap_or_default(),
+            made.facts.join("\n")
+        ));
+    }
+    out
+}
+
+pub(crate) fn titles(memory: &SessionMemory) -> Vec<&str> {
+    memory
+        .observations
+        .iter()
+        .map(|one| one.observation.title.as_str())
+        .collect()
+}
+
+pub(crate) fn commit_as(hash: &str, subject: &str, body: Option<&str>, amend: bool) -> Action {
+    Action::Commit(GitCommit {
+        hash: Some(hash.to_owned()),
+        subject: subject.to_owned(),
+        body: body.map(str::to_owned),
+        amend,
+        files: None,
+    })
+}
+
+/// Returns the hand-over of turns with a prompt and actions each.
+pub(crate) fn handover(turns: Vec<(&str, Vec<Action>)>) -> Handover {
+    compose(&logs(turns)).handover
+}
+
+pub(crate) fn logs(turns: Vec<(&str, Vec<Action>)>) -> Vec<TurnLog> {
+    (1..)
+        .zip(turns)
+        .map(|(number, (prompt, actions))| TurnLog {
+            branch: Some("main".to_owned()),
+            ..turn(number, prompt, actions)
+        })
+        .collect()
+}
+
+pub(crate) fn commit(subject: &str, body: &str) -> Action {
+    commit_as(
+        "ab12cd3",
+        subject,
+        Some(body).filter(|body| !body.is_empty()),
+        false,
+    )
+}
+
+pub(crate) fn task(id: &str, text: &str, state: TaskState) -> Action {
+    Action::Task {
+        id: Some(id.to_owned()),
+        text: text.to_owned(),
+        state,
+    }
+}
+
+pub(crate) fn push(tip: Option<&str>) -> Action {
+    Action::Push {
+        branch: None,
+        tip: tip.map(str::to_owned),
+    }
 }

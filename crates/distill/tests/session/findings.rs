@@ -1,8 +1,6 @@
 //! Findings of made-up sessions: which of them are still true at the end and say enough to be remembered.
 
-mod actions;
-
-use actions::{edit, report, run, turn};
+use super::actions::{edit, report, run, turn};
 use backstory_distill::{Action, Purpose, TurnLog, compose};
 
 const CAUSE: &str = "`load` in `src/cache.rs` reads the file twice because `open` drops its handle. The second read costs 40 ms.";
