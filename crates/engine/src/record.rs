@@ -140,7 +140,8 @@ fn locate_project(
             return Err(EXCLUDED);
         }
     }
-    let opens = matches!(kind, EventKind::SessionStart | EventKind::UserPromptSubmit);
+    // Without a folder in the payload only this process knows where the session runs: the worker runs elsewhere.
+    let opens = cwd.is_empty() || matches!(kind, EventKind::SessionStart | EventKind::UserPromptSubmit);
     if !opens && exclude.is_empty() {
         return if project::is_ignored(Path::new(cwd)) {
             Err(IGNORED)

@@ -1,6 +1,10 @@
 //! `backstory context`: prints the context block of a new session.
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
 
 use anstream::println;
 use anyhow::{Context as _, Result, bail};
@@ -10,8 +14,11 @@ use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context};
 use backstory_text::tokens;
 use serde_json::{Value, json};
 
-use super::{ExitStatus, locate_here, open_store, project};
-use crate::output::{self, BOLD, DIM};
+use super::{ExitStatus, import::distill_queue, locate_here, open_store, project};
+use crate::{
+    output::{self, BOLD, DIM},
+    progress::Progress,
+};
 
 /// Show the context that a new session gets
 ///
@@ -33,13 +40,23 @@ pub(crate) struct ContextArguments {
 }
 
 pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitStatus> {
-    let block = build(engine, arguments)?;
+    let mut block = build(engine, arguments)?;
+    let mut pending = 0;
+    if block.is_none() {
+        pending = await_queue(engine)?;
+        block = build(engine, arguments)?;
+    }
     let Some(block) = block else {
-        match arguments.json {
-            true => println!("{}", json!({"context": null, "tokens": 0, "entries": []})),
-            false => {
-                anstream::eprintln!("No context: this project has no memories yet.");
-            }
+        match (arguments.json, pending) {
+            (true, _) => println!("{}", json!({"context": null, "tokens": 0, "entries": []})),
+            (false, 0) => anstream::eprintln!("No context: this project has no memories yet."),
+            (false, _) => anstream::eprintln!(
+                "No context yet: {} still being processed (`backstory queue`).",
+                match pending {
+                    1 => "1 event is".to_owned(),
+                    events => format!("{events} events are"),
+                }
+            ),
         }
         return Ok(ExitStatus::Failed);
     };
@@ -55,6 +72,27 @@ pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitS
         println!("{}", block.text);
     }
     Ok(ExitStatus::Done)
+}
+
+/// Waits until the first events are distilled, which takes about a second: by the worker, or here if none runs. Returns the
+/// number of events that are still pending.
+fn await_queue(engine: &Engine) -> Result<u64> {
+    const TIMEOUT: Duration = Duration::from_secs(3);
+    const POLL_INTERVAL: Duration = Duration::from_millis(50);
+    let start = Instant::now();
+    loop {
+        let Some(mut store) = open_store(engine)? else {
+            return Ok(0);
+        };
+        let settings = engine.checked_settings()?;
+        let distilled = distill_queue(engine, &mut store, &settings, &mut Progress::new(true))?;
+        let queue = store.queue(0)?;
+        let pending = queue.pending + queue.processing;
+        if pending == 0 || distilled.is_some() || start.elapsed() > TIMEOUT {
+            return Ok(pending);
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
 }
 
 fn build(engine: &Engine, arguments: &ContextArguments) -> Result<Option<ContextBlock>> {

@@ -188,6 +188,49 @@ fn map_assigns_a_project_to_a_folder() {
 }
 
 #[test]
+fn map_moves_the_memories_of_an_earlier_import() {
+    let home = Home::new();
+    let theirs = theirs(&home);
+    home.ok(&["import", "claude-mem"]);
+    let before = home.run(&["search", "gadget"], b"");
+    assert_eq!(before.status.code(), Some(1), "they are not in this project yet");
+    let map = format!("lost={}", home.project().display());
+    let dry = home.ok(&["import", "claude-mem", "--dry-run", "--map", &map]);
+    assert!(dry.contains("Would move"), "{dry}");
+    let report = home.json(&["import", "claude-mem", "--map", &map, "--json"]);
+    assert_eq!(
+        (&report["imported"], &report["moved"]),
+        (&json!(0), &json!(2)),
+        "{report}"
+    );
+    let found = home.json(&["search", "gadget", "--json"]);
+    assert_eq!(found["results"][0]["title"], "The widget is called gadget");
+    let report = home.json(&["import", "claude-mem", "--map", &map, "--json"]);
+    assert_eq!(report["moved"], 0, "{report}");
+    assert!(
+        !home
+            .rows("select key from project")
+            .contains(&"claude-mem:lost".to_owned())
+    );
+    drop(theirs);
+}
+
+#[test]
+fn an_import_without_a_folder_leaves_project_names_unambiguous() {
+    let home = Home::new();
+    let theirs = theirs(&home);
+    home.repository("lost", None);
+    let prompt =
+        json!({"session_id": "cccc", "cwd": home.outside().join("lost"), "prompt": "Add a changelog"});
+    home.hook("user-prompt-submit", prompt.to_string().as_bytes());
+    home.drain();
+    home.ok(&["import", "claude-mem"]);
+    let found = home.json(&["sessions", "--project", "lost", "--json"]);
+    assert_eq!(found["sessions"][0]["session_id"], "cccc", "{found}");
+    drop(theirs);
+}
+
+#[test]
 fn forgotten_memories_are_not_imported_again() {
     let home = Home::new();
     let theirs = theirs(&home);

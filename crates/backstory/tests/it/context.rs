@@ -276,3 +276,12 @@ fn a_missing_folder_is_an_error() {
         "error: no such folder: /nowhere/at/all\n"
     );
 }
+
+#[test]
+fn context_right_after_the_first_events_waits_until_they_are_distilled() {
+    let home = Home::new();
+    home.report("user-prompt-submit", &json!({"prompt": "Retry the refresh once"}));
+    home.report("stop", &json!({"last_assistant_message": "It retries once."}));
+    let block = home.ok(&["context"]);
+    assert!(block.contains("Retry the refresh once"), "{block}");
+}

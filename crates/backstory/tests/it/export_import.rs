@@ -233,3 +233,24 @@ fn a_closed_pipe_is_no_failure() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_project_that_an_import_names_by_its_path_is_called_like_its_folder() {
+    let home = Home::new();
+    let remote = home.repository("src/shop", Some("git@github.com:acme/shop.git"));
+    let lines = format!(
+        "{}\n{}\n",
+        json!({"kind": "passage", "text": "releases happen on Mondays", "project": home.project()}),
+        json!({"kind": "passage", "text": "orders are archived", "project": "github.com/acme/shop"}),
+    );
+    home.run(&["import", "jsonl", "-"], lines.as_bytes());
+    assert_eq!(
+        home.rows("select name from project order by name"),
+        ["acme", "shop"]
+    );
+    let prompt = json!({"session_id": "s7", "cwd": remote, "prompt": "Archive old orders"});
+    home.hook("user-prompt-submit", prompt.to_string().as_bytes());
+    home.drain();
+    let root = home.rows("select root from project where key = 'github.com/acme/shop'");
+    assert_eq!(root, [remote.canonicalize().unwrap().to_str().unwrap()]);
+}

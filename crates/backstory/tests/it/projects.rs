@@ -388,3 +388,13 @@ fn an_agent_that_changes_folders_stays_with_the_memories_of_its_session() {
         "{given}"
     );
 }
+
+#[test]
+fn a_session_whose_first_event_has_no_folder_belongs_to_the_folder_of_the_hook() {
+    let home = Home::new();
+    let tool = json!({"session_id": "s8", "tool_name": "Bash", "tool_input": {"command": "make"},
+        "tool_response": {"stdout": "ok"}});
+    home.hook("post-tool-use", tool.to_string().as_bytes());
+    home.drain();
+    assert_eq!(home.rows("select name from project"), ["acme"]);
+}

@@ -127,6 +127,22 @@ pub(crate) fn insert(
     }
 }
 
+/// Indexes the memories again that are indexed under a project and have moved to another one. Returns their number.
+pub(crate) fn move_all(connection: &Connection, project: ProjectId) -> rusqlite::Result<u64> {
+    const IN_RANGE: &str = "select kind, memory_id from document where id between ?1 and ?2 order by id";
+    let range = range(project);
+    let moved: Vec<Handle> = connection.rows(IN_RANGE, params![range.start(), range.end()], |row| {
+        Ok(Handle {
+            kind: row.get("kind")?,
+            id: row.get("memory_id")?,
+        })
+    })?;
+    for &handle in &moved {
+        put(connection, handle)?;
+    }
+    Ok(moved.len() as u64)
+}
+
 /// Indexes every memory again.
 pub(crate) fn reindex_all(connection: &Connection) -> rusqlite::Result<()> {
     const ALL: &str = "select 'observation' as kind, id from observation

@@ -6,7 +6,7 @@ use backstory_model::{ProjectId, ProjectIdentity, Timestamp};
 use rusqlite::{Connection, Row, Transaction, params};
 use serde::Serialize;
 
-use crate::{Store, StoreError, sql::Statements as _};
+use crate::{Store, StoreError, memory::documents, sql::Statements as _};
 
 /// Holds a code base that sessions worked on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -166,6 +166,38 @@ impl Store {
         self.write("add a project", |tx| find_or_create(tx, identity, now).map(drop))
     }
 
+    /// Moves all sessions and memories of a project to another one, which is created if it is new. Returns the number of
+    /// memories; 0 if there is no such project.
+    pub fn move_project(
+        &mut self,
+        key: &str,
+        target: &ProjectIdentity,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        const MOVE: [&str; 5] = [
+            "update session set project_id = ?2 where project_id = ?1",
+            "update observation set project_id = ?2 where project_id = ?1",
+            "update summary set project_id = ?2 where project_id = ?1",
+            "update note set project_id = ?2 where project_id = ?1",
+            "update passage set project_id = ?2 where project_id = ?1",
+        ];
+        self.write("move a project", |tx| {
+            let Some(from) = tx.optional_row(BY_KEY, [key], read)? else {
+                return Ok(0);
+            };
+            let target = find_or_create(tx, target, now)?;
+            if from.db_id == target {
+                return Ok(0);
+            }
+            for sql in MOVE {
+                tx.run(sql, params![from.db_id, target])?;
+            }
+            let moved = documents::move_all(tx, from.db_id)?;
+            tx.run("delete from project where id = ?1", [from.db_id])?;
+            Ok(moved)
+        })
+    }
+
     /// Counts the observations, summaries and notes of a project, up to a limit.
     pub fn count_memories(&self, key: &str, limit: u32) -> Result<u32, StoreError> {
         const COUNT: &str = "select (select count(*) from (
@@ -199,17 +231,22 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Project> {
     })
 }
 
-/// Returns the id of a project; creates it if it is new.
+/// Returns the id of a project; creates it if it is new. A project that an import knew by its key alone gets its name and root.
 pub(crate) fn find_or_create(
     tx: &Transaction<'_>,
     identity: &ProjectIdentity,
     now: Timestamp,
 ) -> rusqlite::Result<ProjectId> {
-    const FIND: &str = "select id from project where key = ?1";
+    const FIND: &str = "select id, key, name, root from project where key = ?1";
+    const COMPLETE: &str = "update project set name = ?2, root = ?3 where id = ?1";
     const CREATE: &str =
         "insert into project (key, name, root, created_at) values (?1, ?2, ?3, ?4) returning id";
-    if let Some(id) = tx.optional_row(FIND, [&identity.key], |row| row.get("id"))? {
-        return Ok(id);
+    if let Some(known) = tx.optional_row(FIND, [&identity.key], read)? {
+        let is_unknown = |stored: &str, found: &str| stored == known.id && found != stored;
+        if is_unknown(&known.name, &identity.name) || is_unknown(&known.root, &identity.root) {
+            tx.run(COMPLETE, params![known.db_id, identity.name, identity.root])?;
+        }
+        return Ok(known.db_id);
     }
     let values = params![identity.key, identity.name, identity.root, now];
     tx.row(CREATE, values, |row| row.get("id"))
@@ -225,9 +262,12 @@ pub(crate) fn find_or_create_named(
     if let Some(id) = find_named(tx, named)? {
         return Ok(id);
     }
+    // The key of a project is a path or a remote: its last part is the name of the folder.
+    let is_key = named.contains('/') || named.contains('\\');
+    let folder = named.rsplit(['/', '\\']).find(|part| !part.is_empty());
     let identity = ProjectIdentity {
         key: named.to_owned(),
-        name: named.to_owned(),
+        name: folder.filter(|_| is_key).unwrap_or(named).to_owned(),
         root: named.to_owned(),
         branch: None,
         worktree: None,

@@ -53,6 +53,8 @@ const BATCH: usize = 2_000;
 struct Tally {
     imported: u64,
     unchanged: u64,
+    /// Memories of earlier imports that `--map` assigns to a project.
+    moved: u64,
     /// Prompts that the store already has from the agent, and memories of forgotten sessions.
     skipped: u64,
     damaged: u64,
@@ -78,6 +80,9 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
         }
     };
     let mut counts = Tally::default();
+    if let Some(store) = &mut store {
+        counts.moved = move_unplaced(engine, arguments, store)?;
+    }
     let mut progress = Progress::new(arguments.json);
     let had = store
         .as_ref()
@@ -114,11 +119,24 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
     }
     progress.end();
     report(arguments, &path, &counts);
-    if counts.imported > 0 && !arguments.dry_run {
+    if counts.imported + counts.moved > 0 && !arguments.dry_run {
         // It embeds the memories.
         worker_process::ensure(engine);
     }
     Ok(ExitStatus::Done)
+}
+
+/// Moves memories that an earlier import could not place into the folders that `--map` names. Returns their number.
+fn move_unplaced(engine: &Engine, arguments: &ClaudeMemArguments, store: &mut Store) -> Result<u64> {
+    let mut moved = 0;
+    for (name, folder) in &arguments.map {
+        let key = unplaced(name);
+        moved += match arguments.dry_run {
+            true => u64::from(store.count_memories(&key, u32::MAX)?),
+            false => store.move_project(&key, &project::locate(folder).facts, engine.clock.timestamp())?,
+        };
+    }
+    Ok(moved)
 }
 
 fn find(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<PathBuf> {
@@ -211,10 +229,11 @@ impl ProjectResolver {
             .or_else(|| self.folders.get(session_id?))
             .filter(|folder| folder.is_dir());
         let facts = match (self.mapped.contains_key(&memory.project), session, folder) {
-            (false, Some(session), _) if is_live => facts(session.project_id, session.project),
+            (false, Some(session), _) if is_live => facts(session.project_id),
             (_, _, Some(folder)) => project::locate(folder).facts,
             // No remote and no path has this form, so it cannot collide.
-            _ => facts(format!("claude-mem:{}", memory.project), memory.project.clone()),
+            // Nor is it named like the folder: the name of a real project must stay unambiguous.
+            _ => facts(unplaced(&memory.project)),
         };
         let resolved = ResolvedProject {
             facts,
@@ -226,11 +245,17 @@ impl ProjectResolver {
     }
 }
 
-fn facts(key: String, name: String) -> ProjectIdentity {
+/// Returns the key of the project for memories whose folder is not known.
+fn unplaced(name: &str) -> String {
+    format!("claude-mem:{name}")
+}
+
+/// Returns the identity of a project that is known by its key alone.
+fn facts(key: String) -> ProjectIdentity {
     ProjectIdentity {
         root: key.clone(),
+        name: key.clone(),
         key,
-        name,
         branch: None,
         worktree: None,
     }
@@ -238,7 +263,11 @@ fn facts(key: String, name: String) -> ProjectIdentity {
 
 /// Returns a placeholder project: every line names its own.
 fn unknown_project() -> ProjectIdentity {
-    facts(String::new(), String::new())
+    facts(String::new())
+}
+
+fn memories_text(number: u64) -> String {
+    count(number, "memory").replace("memorys", "memories")
 }
 
 fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, counts: &Tally) {
@@ -250,7 +279,7 @@ fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, counts: &Tally
             .collect();
         println!(
             "{}",
-            json!({"imported": counts.imported, "unchanged": counts.unchanged, "left_out": counts.skipped,
+            json!({"imported": counts.imported, "unchanged": counts.unchanged, "moved": counts.moved, "left_out": counts.skipped,
                 "damaged": counts.damaged, "projects": projects, "dry_run": arguments.dry_run})
         );
         return;
@@ -260,8 +289,18 @@ fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, counts: &Tally
     } else {
         "Imported"
     };
-    let memories = count(counts.imported, "memory").replace("memorys", "memories");
-    println!("{verb} {memories} from {}.", path.display());
+    println!(
+        "{verb} {} from {}.",
+        memories_text(counts.imported),
+        path.display()
+    );
+    if counts.moved > 0 {
+        let verb = if arguments.dry_run { "Would move" } else { "Moved" };
+        println!(
+            "{verb} {} of an earlier import into the mapped projects.",
+            memories_text(counts.moved)
+        );
+    }
     for ((name, key), memories) in &counts.projects {
         println!(
             "  {} {DIM}→{DIM:#} {} {DIM}({memories}){DIM:#}",
