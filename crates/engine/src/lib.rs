@@ -8,6 +8,7 @@
 pub mod atomic_file;
 pub mod backups;
 pub mod clock;
+pub mod connection;
 pub mod counters;
 pub mod engine;
 pub mod environment;

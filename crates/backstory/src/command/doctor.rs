@@ -3,7 +3,8 @@
 use anstream::println;
 use anstyle::Style;
 use anyhow::Result;
-use backstory_engine::{engine::Engine, settings};
+use backstory_engine::{connection::Connection, engine::Engine, settings};
+use backstory_store::{BusyTimeout, Store, StoreError};
 use serde_json::{Map, Value, json};
 
 use super::ExitStatus;
@@ -40,8 +41,8 @@ pub(crate) fn run(engine: &Engine, arguments: &Doctor) -> Result<ExitStatus> {
         .max()
         .unwrap_or(Severity::Ok);
     match arguments.json {
-        true => println!("{}", to_json(&all, worst)?),
-        false => print_end(worst),
+        true => println!("{}", to_json(&all, worst, context.connection.as_ref())?),
+        false => print_end(worst, context.connection.as_ref()),
     }
     Ok(match worst {
         Severity::Broken => ExitStatus::Failed,
@@ -62,10 +63,21 @@ fn examine(engine: &Engine) -> CheckContext<'_> {
         settings,
         problems: problems.collect(),
         now: engine.clock.timestamp(),
+        connection: connection(engine),
     }
 }
 
-fn to_json(all: &[(&str, Vec<Finding>)], worst: Severity) -> Result<Value> {
+/// Determines the state of the connection to the agents; `None` if the database cannot be read.
+fn connection(engine: &Engine) -> Option<Connection> {
+    let store = match Store::open_read_only(&engine.home.database(), BusyTimeout::Command) {
+        Ok(store) => Some(store),
+        Err(StoreError::Missing(_)) => None,
+        Err(_) => return None,
+    };
+    Connection::read(engine, store.as_ref()).ok()
+}
+
+fn to_json(all: &[(&str, Vec<Finding>)], worst: Severity, connection: Option<&Connection>) -> Result<Value> {
     let mut findings = Vec::new();
     for (group, of_group) in all {
         for finding in of_group {
@@ -76,8 +88,13 @@ fn to_json(all: &[(&str, Vec<Finding>)], worst: Severity) -> Result<Value> {
             findings.push(Value::Object(fields));
         }
     }
+    let connection = connection.map(|connection| match connection {
+        Connection::NotConnected => "not_connected",
+        Connection::Waiting => "waiting",
+        Connection::Connected(_) => "connected",
+    });
     Ok(
-        json!({"ok": worst < Severity::Broken, "worst": worst, "version": env!("CARGO_PKG_VERSION"), "findings": findings}),
+        json!({"ok": worst < Severity::Broken, "worst": worst, "connection": connection, "version": env!("CARGO_PKG_VERSION"), "findings": findings}),
     )
 }
 
@@ -113,10 +130,16 @@ fn print(group: &str, findings: &[Finding]) {
     }
 }
 
-fn print_end(worst: Severity) {
-    match worst {
-        Severity::Ok | Severity::Note => println!("\n{GOOD}No problems found.{GOOD:#}"),
-        Severity::Warning => println!("\n{BUSY}Working, with warnings (see !).{BUSY:#}"),
-        Severity::Broken => println!("\n{BAD}Something is broken; see the lines marked ✗.{BAD:#}"),
+fn print_end(worst: Severity, connection: Option<&Connection>) {
+    match (worst, connection) {
+        (Severity::Ok | Severity::Note, Some(Connection::NotConnected)) => {
+            println!("\n{BUSY}Not connected: no agent reports to backstory yet.{BUSY:#}");
+        }
+        (Severity::Ok | Severity::Note, Some(Connection::Waiting)) => {
+            println!("\n{BUSY}Installed; waiting for the first session.{BUSY:#}");
+        }
+        (Severity::Ok | Severity::Note, _) => println!("\n{GOOD}No problems found.{GOOD:#}"),
+        (Severity::Warning, _) => println!("\n{BUSY}Working, with warnings (see !).{BUSY:#}"),
+        (Severity::Broken, _) => println!("\n{BAD}Something is broken; see the lines marked ✗.{BAD:#}"),
     }
 }

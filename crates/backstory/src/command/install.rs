@@ -8,6 +8,7 @@ mod owned_entries;
 pub(crate) mod paths;
 mod plan;
 mod toml;
+pub(crate) mod warnings;
 
 use std::io::{self, IsTerminal, Write as _};
 
@@ -17,6 +18,7 @@ use backstory_capture::host::{HOSTS, HostSpec, find};
 use backstory_engine::engine::Engine;
 use backstory_engine::error::{HintContext as _, HintedError};
 use backstory_engine::rules_file;
+use backstory_engine::settings::nearest;
 use backstory_engine::worker_process;
 use backstory_system::KILL_COMMAND;
 use serde_json::{Value, json};
@@ -73,10 +75,14 @@ struct ConfirmArgs {
     json: bool,
 }
 
+/// Parses the name of a host; suggests the one that is meant by a part of its name or a typo.
 fn host(name: &str) -> Result<&'static HostSpec, String> {
     find(name).ok_or_else(|| {
         let names: Vec<&str> = HOSTS.iter().map(|host| host.name).collect();
-        format!("expected one of {}", names.join(", "))
+        match nearest(&names, name) {
+            Some(near) => format!("did you mean `{near}`? Known are {}", names.join(", ")),
+            None => format!("expected one of {}", names.join(", ")),
+        }
     })
 }
 
@@ -209,12 +215,13 @@ fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> R
         if !confirm.json {
             print(change, !confirm.yes);
         }
-        if !is_read_by_host(change) {
-            anstream::eprintln!(
-                "{BUSY}{} has comments or trailing commas: {} ignores the file, and our entries in it.{BUSY:#}",
-                paths::shown(&change.path),
-                change.host.title
-            );
+        if let Some(warning) = warnings::of_file(change) {
+            anstream::eprintln!("{BUSY}{warning}{BUSY:#}");
+        }
+    }
+    for host in of_changes(&changes) {
+        for warning in warnings::of_managed_settings(host) {
+            anstream::eprintln!("{BUSY}{warning}{BUSY:#}");
         }
     }
     if confirm.dry_run {
@@ -232,37 +239,50 @@ fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> R
         print_hint("--dry-run shows the changes");
         return Ok(Confirmation::Exit(ExitStatus::Refused));
     }
-    let mut answer = String::new();
-    let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
-    asked
-        .and_then(|()| io::stdin().read_line(&mut answer))
-        .context("could not read the answer")?;
-    let answer = answer.to_lowercase();
-    let words: Vec<&str> = answer
-        .split([' ', ',', '\n'])
-        .filter(|word| !word.is_empty())
-        .collect();
-    let chosen = match words.as_slice() {
-        ["y" | "yes"] => changes,
-        names => changes
-            .into_iter()
-            .filter(|change| names.contains(&change.host.name))
-            .collect(),
+    let hosts: Vec<&str> = of_changes(&changes).iter().map(|host| host.name).collect();
+    let chosen = loop {
+        let mut answer = String::new();
+        let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
+        asked
+            .and_then(|()| io::stdin().read_line(&mut answer))
+            .context("could not read the answer")?;
+        match parse_answer(&answer, &hosts) {
+            Ok(chosen) => break chosen,
+            Err(unknown) => {
+                anstream::eprintln!(
+                    "Not understood: `{}`. Answer y, n, or some of: {}.",
+                    visible(&unknown),
+                    hosts.join(", ")
+                );
+            }
+        }
     };
     if chosen.is_empty() {
         println!("Nothing was changed.");
         return Ok(Confirmation::Exit(ExitStatus::Failed));
     }
-    Ok(Confirmation::Apply(chosen))
+    let is_chosen = |change: &HostFileChange| chosen.contains(&change.host.name);
+    Ok(Confirmation::Apply(
+        changes.into_iter().filter(is_chosen).collect(),
+    ))
 }
 
-/// Returns true if the host can read the file after the change. Tested with the real client: it ignores a bad file silently.
-fn is_read_by_host(change: &HostFileChange) -> bool {
-    let Some(new) = change.new.as_deref().filter(|_| change.host.wants_plain_json) else {
-        return true;
-    };
-    let new = new.strip_prefix(b"\xef\xbb\xbf").unwrap_or(new);
-    new.trim_ascii().is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(new).is_ok()
+/// Parses the answer to a question: yes, no, or names of hosts. Returns the chosen hosts; fails with a word that is neither.
+fn parse_answer<'h>(answer: &str, hosts: &[&'h str]) -> Result<Vec<&'h str>, String> {
+    let answer = answer.to_lowercase();
+    let words = answer.split([' ', ',', '\t', '\r', '\n']);
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    match words.as_slice() {
+        ["y" | "yes"] => Ok(hosts.to_vec()),
+        [] | ["n" | "no"] => Ok(Vec::new()),
+        names => {
+            let known = |name: &&str| {
+                let found = hosts.iter().find(|host| *host == name);
+                found.copied().ok_or_else(|| (*name).to_owned())
+            };
+            names.iter().map(known).collect()
+        }
+    }
 }
 
 fn of_changes(changes: &[HostFileChange]) -> Vec<&'static HostSpec> {

@@ -3,8 +3,10 @@
 use std::fs;
 
 use backstory_capture::drop_counters::{self, DropReason};
-use backstory_engine::{hook_settings, project_claims, settings::hook_cache::Validity};
-use backstory_store::{BusyTimeout, Store, StoreError};
+use backstory_engine::{
+    connection::Connection, hook_settings, project_claims, settings::hook_cache::Validity,
+};
+use backstory_store::HostSeen;
 
 use super::finding::{CheckContext, Finding};
 use crate::output::{self, count};
@@ -66,42 +68,36 @@ fn settings(context: &CheckContext<'_>) -> Option<Finding> {
 
 /// Reports the last event of each host.
 fn last_events(context: &CheckContext<'_>) -> Vec<Finding> {
-    let hosts = Store::open_read_only(&context.engine.home.database(), BusyTimeout::Command)
-        .and_then(|store| store.hosts());
-    let hosts = match hosts {
-        Ok(hosts) => hosts,
-        Err(StoreError::Missing(_)) => Vec::new(),
+    let hosts = match &context.connection {
         // The check of the database reports its errors.
-        Err(_) => return Vec::new(),
+        None => return Vec::new(),
+        Some(Connection::NotConnected) => {
+            return vec![
+                Finding::note("last-hook", "not connected: no hook is installed")
+                    .remedy("`backstory install` connects your agents"),
+            ];
+        }
+        Some(Connection::Waiting) => {
+            return vec![
+                Finding::note(
+                    "last-hook",
+                    "waiting for the first session: no event received yet",
+                )
+                .remedy("start a new session in your agent; running ones do not load new hooks"),
+            ];
+        }
+        Some(Connection::Connected(hosts)) => hosts,
     };
-    let live: Vec<Finding> = hosts
-        .iter()
-        .filter(|seen| seen.host != "import")
-        .map(|seen| {
-            let message = format!(
-                "{}: last event {}, {} recorded",
-                seen.host,
-                output::ago(context.now, seen.last_at),
-                count(seen.sessions, "session")
-            );
-            Finding::ok("last-hook", message)
-        })
-        .collect();
-    match live.is_empty()
-        && context
-            .engine
-            .home
-            .spool()
-            .pending()
-            .unwrap_or_default()
-            .is_empty()
-    {
-        true => vec![
-            Finding::note("last-hook", "no events received yet")
-                .remedy("run `backstory install`, then start a new session"),
-        ],
-        false => live,
-    }
+    let last = |seen: &HostSeen| {
+        let message = format!(
+            "{}: last event {}, {} recorded",
+            seen.host,
+            output::ago(context.now, seen.last_at),
+            count(seen.sessions, "session")
+        );
+        Finding::ok("last-hook", message)
+    };
+    hosts.iter().map(last).collect()
 }
 
 fn lost(context: &CheckContext<'_>) -> Vec<Finding> {

@@ -1,6 +1,6 @@
 //! Findings of the checks, and the input of every check.
 
-use backstory_engine::{engine::Engine, settings::Settings};
+use backstory_engine::{connection::Connection, engine::Engine, settings::Settings};
 use backstory_model::Timestamp;
 use serde::Serialize;
 
@@ -70,4 +70,6 @@ pub(crate) struct CheckContext<'h> {
     /// Problems of the settings, one per line.
     pub(crate) problems: Vec<String>,
     pub(crate) now: Timestamp,
+    /// State of the connection to the agents; `None` if the database cannot be read.
+    pub(crate) connection: Option<Connection>,
 }

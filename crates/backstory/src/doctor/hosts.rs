@@ -14,7 +14,7 @@ use super::finding::{CheckContext, Finding};
 use crate::{
     command::install::{
         inspect::{self, Content, HostFile, State},
-        paths,
+        paths, warnings,
     },
     receipt::Receipt,
 };
@@ -48,10 +48,11 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
             ];
         }
     };
-    let problems: Vec<Finding> = files
-        .iter()
-        .filter_map(|file| problem(receipt, host, file))
-        .collect();
+    let managed = warnings::of_managed_settings(host).into_iter().map(|message| {
+        Finding::broken(host.name, message).remedy("memories come from `backstory import` and MCP until then")
+    });
+    let problems = files.iter().filter_map(|file| problem(receipt, host, file));
+    let problems: Vec<Finding> = managed.chain(problems).collect();
     if !problems.is_empty() {
         return problems;
     }
@@ -86,14 +87,16 @@ fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Optio
             let message = format!("{title}: {shown} was installed and is missing");
             return Some(Finding::warning("installed", message).remedy(install(host)));
         }
-        State::Odd { why, names_us } if file.is_noted || *names_us => {
+        State::Odd {
+            why,
+            names_us,
+            is_commented,
+        } if file.is_noted || *names_us => {
             let message = format!("{title}: could not parse {shown}: {why}");
-            return Some(
-                Finding::broken(host.name, message).remedy(match host.wants_plain_json {
-                    true => "fix the file manually: remove comments and trailing commas",
-                    false => "fix the file manually",
-                }),
-            );
+            return Some(Finding::broken(host.name, message).remedy(match is_commented {
+                true => "fix the file manually: remove comments and trailing commas",
+                false => "fix the error in the file manually",
+            }));
         }
         State::Gone | State::Odd { .. } => return None,
         State::Read(content) => content,

@@ -283,3 +283,36 @@ fn the_size_includes_the_wal() {
         "{said}"
     );
 }
+
+#[test]
+fn the_connection_is_not_called_healthy_before_a_session_has_reported() {
+    let home = Home::new();
+    let state = |home: &Home| {
+        let connection = home.json(&["doctor", "--json"])["connection"].clone();
+        let said = home.ok(&["doctor"]);
+        let last = said.lines().last().unwrap_or_default().to_owned();
+        (connection, last)
+    };
+    assert_eq!(
+        state(&home),
+        (
+            json!("not_connected"),
+            "Not connected: no agent reports to backstory yet.".to_owned()
+        )
+    );
+    fs::create_dir_all(home.outside().join("home/.codex")).unwrap();
+    home.ok(&["install", "codex", "--yes"]);
+    assert_eq!(
+        state(&home),
+        (
+            json!("waiting"),
+            "Installed; waiting for the first session.".to_owned()
+        )
+    );
+    home.report("user-prompt-submit", &json!({"prompt": "Retry the refresh once"}));
+    home.drain();
+    assert_eq!(
+        state(&home),
+        (json!("connected"), "No problems found.".to_owned())
+    );
+}

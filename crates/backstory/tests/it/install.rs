@@ -448,3 +448,29 @@ fn uninstalling_the_last_host_stops_the_worker() {
     assert!(last.contains("The worker was stopped."), "{last}");
     assert_eq!(served.home.run(&["worker", "status"], b"").status.code(), Some(1));
 }
+
+#[test]
+fn a_mistyped_host_gets_a_suggestion() {
+    let home = Home::new();
+    for (typed, meant) in [
+        ("claude", "claude-code"),
+        ("codexx", "codex"),
+        ("copilot", "copilot-cli"),
+    ] {
+        let output = home.run(&["install", typed], b"");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("did you mean `{meant}`?")), "{said}");
+    }
+}
+
+#[test]
+fn settings_that_switch_hooks_off_are_reported_before_the_question() {
+    let home = Home::new();
+    let file = home.outside().join("home/.claude/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "{\"disableAllHooks\": true}\n").unwrap();
+    let output = home.run(&["install", "claude-code", "--dry-run"], b"");
+    let said = text(&output.stderr);
+    assert!(said.contains("settings.json sets disableAllHooks"), "{said}");
+}

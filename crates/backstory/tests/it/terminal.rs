@@ -148,3 +148,19 @@ fn an_import_shows_its_progress_and_the_time_left() {
     assert!(terminal.shown.contains("█") && terminal.shown.contains("░"));
     assert_eq!(terminal.end(), Some(0));
 }
+
+#[test]
+fn an_unknown_answer_to_install_is_asked_again() {
+    let home = Home::new();
+    for folder in ["home/.claude", "home/.codex"] {
+        fs::create_dir_all(home.outside().join(folder)).unwrap();
+    }
+    let mut terminal = Terminal::run(&home, &["install"]);
+    terminal.until("[y/N");
+    terminal.says("yep\n");
+    terminal.until("Not understood: `yep`");
+    terminal.says("codex\n");
+    terminal.until("Codex CLI is set up");
+    assert_eq!(terminal.end(), Some(0));
+    assert!(!home.outside().join("home/.claude/settings.json").exists());
+}

@@ -443,3 +443,19 @@ fn most_cited_files_are_listed_and_found_by_suffix() {
         "{several}"
     );
 }
+
+#[test]
+fn the_health_page_tells_whether_an_agent_is_connected() {
+    let served = Served::start();
+    let page = served.get("/status").body;
+    assert!(
+        page.contains("Not connected: no hook is installed."),
+        "no hook was installed"
+    );
+    let used = with_memories().get("/status").body;
+    assert!(used.contains("Healthy: all events are processed."));
+    assert!(
+        used.contains("claude-code") && used.contains("last event"),
+        "{used}"
+    );
+}

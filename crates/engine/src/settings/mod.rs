@@ -31,6 +31,7 @@ pub use lookup::{key_named, setting_json};
 pub use problem::SettingsProblem;
 pub use reference::{meanings, reference};
 pub use resolve::{Resolved, SettingEntry, SettingSource, repeatable, resolve};
+pub use suggest::nearest;
 pub use value::{from_words, to_words};
 
 /// Defaults with comments for users.

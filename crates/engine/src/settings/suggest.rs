@@ -1,7 +1,7 @@
 //! Suggests the known name that is most similar to a mistyped one.
 
 /// Returns the most similar of `names`, if any is similar enough.
-pub(super) fn nearest<'a>(names: &[&'a str], typed: &str) -> Option<&'a str> {
+pub fn nearest<'a>(names: &[&'a str], typed: &str) -> Option<&'a str> {
     let near = names
         .iter()
         .filter_map(|name| edit_similarity(name, typed).map(|far| (far, *name)));

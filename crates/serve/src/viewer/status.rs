@@ -3,6 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use axum::extract::{Form, State};
+use backstory_engine::connection::Connection;
 use backstory_model::{EventId, Timestamp};
 use backstory_store::{ProviderBackoff, Store};
 use maud::{Markup, html};
@@ -75,6 +76,7 @@ impl Spending {
 }
 
 struct StatusPage {
+    connection: Connection,
     queue: QueueJson,
     coverage: f64,
     provider: String,
@@ -84,7 +86,9 @@ struct StatusPage {
 
 impl StatusPage {
     fn is_healthy(&self) -> bool {
-        self.queue.status() == "ok" && self.queue.failed == 0
+        self.queue.status() == "ok"
+            && self.queue.failed == 0
+            && matches!(self.connection, Connection::Connected(_))
     }
 
     fn show(&self, view: &View, server: &Server) -> Markup {
@@ -107,7 +111,10 @@ impl StatusPage {
                     }
                     (spending(&self.provider, &self.spending))
                 }
-                div.aside { (self.worker(view, server)) }
+                div.aside {
+                    (self.agents(view))
+                    (self.worker(view, server))
+                }
             }
         }
     }
@@ -115,12 +122,38 @@ impl StatusPage {
     fn verdict(&self) -> String {
         let queue = &self.queue;
         match (queue.failed, queue.status()) {
-            (0, "ok") => "Healthy: all events are processed.".to_owned(),
+            (0, "ok") => match self.connection {
+                Connection::NotConnected => {
+                    "Not connected: no hook is installed. Run `backstory install` in a terminal.".to_owned()
+                }
+                Connection::Waiting => {
+                    "Waiting for the first session: start a new one in your agent.".to_owned()
+                }
+                Connection::Connected(_) => "Healthy: all events are processed.".to_owned(),
+            },
             (0, _) => "Late: the oldest event is more than 60 s old.".to_owned(),
             (failed, _) => format!(
                 "{} failed. Nothing is lost: retry below.",
                 plural(failed, "event", "events")
             ),
+        }
+    }
+
+    fn agents(&self, view: &View) -> Markup {
+        html! {
+            section aria-labelledby="agents" {
+                h2 #agents { "Agents" }
+                @match &self.connection {
+                    Connection::NotConnected => p.muted { "None connected." },
+                    Connection::Waiting => p.muted { "None has reported yet." },
+                    Connection::Connected(hosts) => dl.facts {
+                        @for seen in hosts {
+                            dt { (inline_text(&seen.host)) }
+                            dd { "last event " (view.times.ago(seen.last_at)) ", " (plural(seen.sessions, "session", "sessions")) }
+                        }
+                    },
+                }
+            }
         }
     }
 
@@ -264,16 +297,18 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View) -> Paged
     let (state, clock) = (Arc::clone(&server), view.times.clone());
     let settings = server.settings().await?;
     let budget = settings["distill.daily_tokens"]["value"].as_u64().unwrap_or(0);
-    let (queue, coverage, spending) = server
+    let (connection, queue, coverage, spending) = server
         .stores
         .read(move |store| {
             let spooled = state.engine.spooled();
             let queue = QueueJson::new(store.queue(MAX_ITEMS)?, spooled, state.now());
             let spending = Spending::read(store, &clock, budget)?;
-            Ok((queue, store.coverage()?.share(), spending))
+            let connection = Connection::read(&state.engine, Some(store))?;
+            Ok((connection, queue, store.coverage()?.share(), spending))
         })
         .await?;
     let page = StatusPage {
+        connection,
         queue,
         coverage,
         provider: settings["distill.provider"]["value"]

@@ -28,6 +28,8 @@ pub(crate) enum State {
         why: String,
         /// True if our name is in it.
         names_us: bool,
+        /// True if comments or trailing commas are the only problem.
+        is_commented: bool,
     },
     /// The file was parsed.
     Read(Content),
@@ -57,10 +59,10 @@ pub(crate) fn inspect(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<
                     let text = text.trim_start_matches('\u{feff}');
                     match content(host, &file.parts, is_noted, text) {
                         Ok(content) => State::Read(content),
-                        Err(error) => odd(&error, text.contains("backstory")),
+                        Err(error) => odd(&error, text),
                     }
                 }
-                Err(error) => odd(&error, false),
+                Err(error) => odd(&error, ""),
             };
             HostFile {
                 path: file.path,
@@ -71,10 +73,11 @@ pub(crate) fn inspect(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<
         .collect())
 }
 
-fn odd(error: &anyhow::Error, names_us: bool) -> State {
+fn odd(error: &anyhow::Error, text: &str) -> State {
     State::Odd {
         why: format!("{error:#}"),
-        names_us,
+        names_us: text.contains("backstory"),
+        is_commented: !text.is_empty() && Document::read(text).is_ok(),
     }
 }
 
