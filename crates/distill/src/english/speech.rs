@@ -401,6 +401,14 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_on_all_checks_differs_from_a_statement_about_all() {
+        assert!(is_verdict("All tests and linting pass."));
+        assert!(is_verdict("Everything is green — 254 tests."));
+        assert!(!is_verdict("All workers share one queue."));
+        assert!(!is_verdict("All tests and linting pass, but `load` is slow."));
+    }
+
+    #[test]
     fn directives_of_the_user_are_recognized() {
         for directive in [
             "oh, please don't amend commits - it messes with our workflow",

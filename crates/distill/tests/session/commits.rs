@@ -3,7 +3,9 @@
 use super::actions::{
     change, commit, commit_as, edit, file_change, handover, push, report, run, text_of, turn,
 };
-use backstory_distill::{Action, ChangeKind, Purpose, compose};
+use backstory_distill::{
+    Action, ChangeKind, Publication, PublicationAction, PublicationKind, Purpose, compose,
+};
 use backstory_model::ObservationType;
 
 #[test]
@@ -161,4 +163,93 @@ fn commits_that_were_rebased_after_the_push_are_not_pushed() {
     )]);
     assert_eq!(handover.done, ["Retry once"]);
     assert_eq!(handover.state, ["Not pushed"]);
+}
+
+#[test]
+fn a_report_about_two_commits_belongs_to_neither() {
+    let memory = compose(&[turn(
+        1,
+        "Fix the lease and the retry",
+        vec![
+            edit("src/lease.rs"),
+            commit(
+                "Renew the lease while a job runs",
+                "The scheduler gave a slow import to a second worker after 30 seconds.",
+            ),
+            edit("src/retry.rs"),
+            commit("Wait before a retry", "A retry at once hit the same full queue."),
+            report(
+                "The lease of a job is now renewed while it runs. A retry now waits one second, because the queue was full.",
+            ),
+        ],
+    )]);
+    let narratives: Vec<_> = memory
+        .observations
+        .iter()
+        .map(|one| {
+            (
+                one.observation.title.as_str(),
+                one.observation.narrative.as_deref(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        narratives[..2],
+        [
+            (
+                "Renew the lease while a job runs",
+                Some("The scheduler gave a slow import to a second worker after 30 seconds.")
+            ),
+            (
+                "Wait before a retry",
+                Some("A retry at once hit the same full queue.")
+            ),
+        ]
+    );
+}
+
+#[test]
+fn an_issue_is_called_left_if_no_work_follows_it() {
+    let facts = |after: Vec<Action>| {
+        let issue = Action::Publication(Publication {
+            kind: PublicationKind::Issue,
+            action: PublicationAction::Created,
+            reference: Some("#7".to_owned()),
+            title: Some("Parse the transcript once".to_owned()),
+            body: Some("`load` parses the transcript twice, because each hook opens it.".to_owned()),
+        });
+        let actions = std::iter::once(issue).chain(after).collect();
+        text_of(&compose(&[turn(1, "File what you found", actions)]))
+    };
+    let note = "Filed, not worked on in this session";
+    assert!(facts(vec![report("Filed.")]).contains(note));
+    assert!(!facts(vec![edit("src/load.rs"), report("Filed.")]).contains(note));
+}
+
+#[test]
+fn a_status_that_is_up_to_date_tells_of_a_push_outside_the_session() {
+    let state = |line: &str| {
+        let Action::Run(mut status) = run("git status", Purpose::Inspect, None) else {
+            unreachable!("`run` makes a run");
+        };
+        status.result_line = Some(line.to_owned());
+        handover(vec![(
+            "Retry once",
+            vec![
+                edit("retry.py"),
+                commit("Retry once", ""),
+                Action::Run(status),
+                report("Done."),
+            ],
+        )])
+        .state
+    };
+    assert_eq!(
+        state("Your branch is ahead of 'origin/main' by 1 commit; nothing to commit, working tree clean"),
+        ["Not pushed"]
+    );
+    assert!(
+        state("Your branch is up to date with 'origin/main'; nothing to commit, working tree clean")
+            .is_empty()
+    );
 }

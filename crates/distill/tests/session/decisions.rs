@@ -95,3 +95,63 @@ fn decisions_are_rules_that_outlive_their_request() {
         handover.requests
     );
 }
+
+/// Returns the decisions that a message of the user leaves while the agent works.
+fn decided_by(words: &str) -> Vec<String> {
+    let memory = compose(&[turn(
+        1,
+        "Speed up the import",
+        vec![
+            Action::UserMessage(words.to_owned()),
+            edit("src/import.rs"),
+            report("`import` now reads files in parallel."),
+        ],
+    )]);
+    let observations = memory.observations.into_iter();
+    observations
+        .filter(|one| one.observation.kind == ObservationType::Decision)
+        .map(|one| one.observation.title)
+        .collect()
+}
+
+#[test]
+fn an_answer_about_the_next_step_is_no_decision() {
+    let decisions = |question: &str, answer: &str| {
+        let memory = compose(&[turn(
+            1,
+            "Speed up the import",
+            vec![Action::UserAnswer {
+                question: question.to_owned(),
+                answer: answer.to_owned(),
+            }],
+        )]);
+        memory.observations.len()
+    };
+    assert_eq!(decisions("Which format should the import write?", "Parquet"), 1);
+    assert_eq!(decisions("What should I do next?", "Write the documentation"), 0);
+    assert_eq!(
+        decisions("Is it ready to merge?", "Run the slow tests once more"),
+        0
+    );
+}
+
+#[test]
+fn an_order_about_something_named_elsewhere_is_no_decision() {
+    assert_eq!(
+        decided_by("please don't write the index on every single save"),
+        ["Please don't write the index on every single save"]
+    );
+    assert!(decided_by("please don't do it on every single save").is_empty());
+    assert_eq!(
+        decided_by("put the defaults in a separate config file of the worker"),
+        ["Put the defaults in a separate config file of the worker"]
+    );
+    assert!(decided_by("put this in a separate config file of the worker").is_empty());
+}
+
+#[test]
+fn a_pasted_document_is_not_the_voice_of_the_user() {
+    let review = "We should never log the token, because the build output is public. ".repeat(5);
+    assert_eq!(decided_by(&review).len(), 1);
+    assert!(decided_by(&format!("from the review:\n\n## Security\n\n{review}")).is_empty());
+}

@@ -153,3 +153,27 @@ fn a_change_with_its_reason_is_no_finding() {
     .done;
     assert!(!done.iter().any(|line| line.starts_with("Found: ")), "{done:?}");
 }
+
+#[test]
+fn a_finding_that_still_holds_is_told_beside_the_changes() {
+    let done = handover(vec![
+        (
+            "How are uploads stored?",
+            vec![report(
+                "`Upload` keeps each file twice, so that a broken disk loses nothing. The second copy lies in `mirror`.",
+            )],
+        ),
+        (
+            "Now sort the list of users by name",
+            vec![edit("users.py"), report("`list_users` now sorts by name.")],
+        ),
+    ])
+    .done;
+    assert_eq!(
+        done,
+        [
+            "Found: `Upload` keeps each file twice, so that a broken disk loses nothing: The second copy lies in `mirror`",
+            "`list_users` now sorts by name",
+        ]
+    );
+}

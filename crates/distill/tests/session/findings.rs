@@ -1,6 +1,6 @@
 //! Findings of made-up sessions: which of them are still true at the end and say enough to be remembered.
 
-use super::actions::{edit, report, run, turn};
+use super::actions::{edit, report, run, text_of, turn};
 use backstory_distill::{Action, Purpose, TurnLog, compose};
 
 const CAUSE: &str = "`load` in `src/cache.rs` reads the file twice because `open` drops its handle. The second read costs 40 ms.";
@@ -29,6 +29,26 @@ fn a_finding_about_a_file_that_changes_later_is_overtaken() {
         titles(vec![vec![report(CAUSE)], fixed]),
         ["`load` now reads the file once"]
     );
+}
+
+#[test]
+fn a_finding_that_a_later_turn_acts_on_is_overtaken() {
+    let finding = "`connect` in the pool never times out because `deadline` is ignored. A server that hangs blocks all workers.";
+    let other = || vec![report("The license of the project is MIT.")];
+    let acted = |text: &str| vec![edit("src/net.rs"), report(text)];
+    let remembers = |turns: Vec<Vec<Action>>| {
+        titles(turns)
+            .iter()
+            .any(|title| title.contains("because `deadline` is ignored"))
+    };
+    let unrelated = "Colors now follow the theme of the terminal.";
+    assert!(remembers(vec![vec![report(finding)], other(), acted(unrelated)]));
+    let fixed = "`connect` now times out: the pool passes `deadline` to each server.";
+    assert!(!remembers(vec![vec![report(finding)], other(), acted(fixed)]));
+    // The turn right after the answer needs fewer of its words.
+    assert!(remembers(vec![vec![report(finding)], acted(unrelated)]));
+    let next = "`Socket` now gives up on a hanging server after 30 seconds.";
+    assert!(!remembers(vec![vec![report(finding)], acted(next)]));
 }
 
 #[test]
@@ -115,6 +135,38 @@ fn a_later_report_replaces_what_it_says_again() {
     let text = format!("{:?}", memory.observations);
     assert!(text.contains("closes it on drop"), "{text}");
     assert_eq!(text.matches("keeps its handle").count(), 1, "{text}");
+}
+
+#[test]
+fn a_statement_that_a_later_report_updates_is_dropped() {
+    let memory = compose(&[
+        turn(
+            1,
+            "Keep the handle of the cache",
+            vec![
+                edit("src/cache.rs"),
+                report(
+                    "`load` now keeps its handle, because opening costs 40 ms. The cache holds 128 entries per tenant and drops the oldest first.",
+                ),
+            ],
+        ),
+        turn(
+            2,
+            "Make it larger",
+            vec![
+                edit("src/limits.rs"),
+                report(
+                    "`LIMIT` was too small for the nightly job. The cache holds 512 entries per tenant now and drops the oldest first.",
+                ),
+            ],
+        ),
+    ]);
+    let text = text_of(&memory);
+    assert!(
+        text.contains("keeps its handle") && text.contains("512 entries"),
+        "{text}"
+    );
+    assert!(!text.contains("128 entries"), "{text}");
 }
 
 #[test]

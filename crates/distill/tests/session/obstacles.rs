@@ -1,6 +1,6 @@
 //! Failures of made-up sessions: obstacles that were resolved, attempts that did not work, traps.
 
-use super::actions::{edit, handover, prose, report, run, titles, turn};
+use super::actions::{edit, handover, prose, report, run, text_of, titles, turn};
 use backstory_distill::{Action, CommandRun, Purpose, RunOutcome, compose};
 use backstory_model::ObservationType;
 
@@ -216,4 +216,45 @@ fn a_failing_assertion_on_the_way_is_no_trap() {
     )])
     .traps;
     assert!(traps.is_empty(), "{traps:?}");
+}
+
+#[test]
+fn a_remedy_that_was_only_weighed_is_no_reason() {
+    let memory = compose(&[turn(
+        1,
+        "Make the build pass",
+        vec![
+            run("make build", Purpose::Build, Some("ld: undefined symbol: crc32")),
+            prose("The simplest fix would be to pin `zlib`, because 1.3 renamed its symbols."),
+            prose("`crc32` is missing because `build.rs` never links `zlib`."),
+            edit("build.rs"),
+            run("make build", Purpose::Build, None),
+            report("The build passes."),
+        ],
+    )]);
+    let text = text_of(&memory);
+    assert!(text.contains("never links `zlib`"), "{text}");
+    assert!(!text.contains("pin `zlib`"), "{text}");
+}
+
+#[test]
+fn a_failure_is_told_with_a_change_only_if_it_was_there_before() {
+    let facts = |first: Vec<Action>| {
+        let fails = run(
+            "cargo test",
+            Purpose::Test,
+            Some("error: queue is full after 10 jobs"),
+        );
+        let rest = vec![
+            fails,
+            edit("src/queue.rs"),
+            run("cargo test", Purpose::Test, None),
+            report("`push` now waits for a free slot, because a full queue dropped jobs."),
+        ];
+        let actions = first.into_iter().chain(rest).collect();
+        text_of(&compose(&[turn(1, "Jobs get lost", actions)]))
+    };
+    let failure = "Before, `cargo test` failed: `error: queue is full after 10 jobs`";
+    assert!(facts(Vec::new()).contains(failure));
+    assert!(!facts(vec![edit("src/queue.rs")]).contains(failure));
 }

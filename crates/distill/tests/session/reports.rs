@@ -1,7 +1,8 @@
 //! Memories from the reports of made-up sessions.
 
-use super::actions::{edit, prose, report, text_of, titles, turn};
+use super::actions::{commit, edit, prose, report, text_of, titles, turn};
 use backstory_distill::{Action, SessionMemory, compose};
+use backstory_model::ObservationType;
 
 #[test]
 fn fillers_are_neither_titles_nor_narrative() {
@@ -188,4 +189,170 @@ fn findings_on_the_way_belong_to_the_memory_of_their_episode() {
         ["`Importer.load/1` inserts rows in batches of 500 now"]
     );
     assert!(text_of(&memory).contains("one transaction per row"));
+}
+
+#[test]
+fn guesses_and_words_to_the_user_are_left_out() {
+    let memory = compose(&[turn(
+        1,
+        "Why is the import slow?",
+        vec![report(
+            "`import` is slow because `parse` runs once per line. You have to restart the server once, because `parse` is cached. The rest is probably spent in the driver, because it opens a connection per row.",
+        )],
+    )]);
+    let text = text_of(&memory);
+    assert!(text.contains("once per line"), "{text}");
+    assert!(!text.contains("driver") && !text.contains("restart"), "{text}");
+}
+
+#[test]
+fn a_report_about_a_written_plan_is_open_work_and_no_memory() {
+    let memory = |file: &str| {
+        compose(&[turn(
+            1,
+            "Plan how the sessions get to Postgres",
+            vec![
+                edit(file),
+                report("`Store` moves to Postgres in three steps, because SQLite locks the whole file."),
+            ],
+        )])
+    };
+    let says = |memory: &SessionMemory| text_of(memory).contains("because SQLite locks");
+    assert!(says(&memory("docs/storage.md")));
+    assert!(!says(&memory("docs/plans/postgres.md")));
+}
+
+#[test]
+fn a_request_to_commit_is_no_circumstance() {
+    let subtitle = |request: &str| {
+        let memory = compose(&[turn(
+            1,
+            request,
+            vec![
+                edit("src/lease.rs"),
+                commit("Renew the lease while a job runs", "A long job lost its lease."),
+                report("Done."),
+            ],
+        )]);
+        memory.observations[0].observation.subtitle.clone()
+    };
+    assert_eq!(
+        subtitle("the nightly report is sent twice").as_deref(),
+        Some("the nightly report is sent twice")
+    );
+    assert_eq!(subtitle("commit this, push and open a draft"), None);
+}
+
+#[test]
+fn a_report_that_tells_a_bug_and_its_fix_is_a_bug_fix() {
+    let kind = |text: &str| {
+        let memory = compose(&[turn(
+            1,
+            "Look at the export of large tables",
+            vec![edit("src/export.rs"), report(text)],
+        )]);
+        memory.observations[0].observation.kind
+    };
+    let pages = "`export` reads 500 rows per page now.";
+    assert_eq!(kind(pages), ObservationType::Change);
+    assert_eq!(
+        kind(&format!(
+            "{pages} The bug was an offset that started at 1, fixed by counting from 0."
+        )),
+        ObservationType::Bugfix
+    );
+}
+
+#[test]
+fn a_long_report_leaves_one_memory_per_subject() {
+    let list = |verb: &str, names: [&str; 8]| {
+        let lines = names.map(|name| {
+            format!("- {verb} `{name}`, because the old form of `{name}` cut values of more than 255 characters without a warning in the log\n")
+        });
+        lines.concat()
+    };
+    let text = format!(
+        "## Migrated the customer tables to `text`\n\n{}\n## Rewrote the export of `invoices`\n\n{}",
+        list(
+            "Widened",
+            [
+                "name", "street", "city", "region", "country", "comment", "phone", "email"
+            ]
+        ),
+        list(
+            "Streamed",
+            [
+                "total", "tax", "discount", "currency", "due_date", "memo", "owner", "status"
+            ]
+        ),
+    );
+    let memory = compose(&[turn(
+        1,
+        "Get rid of the short columns",
+        vec![edit("schema.sql"), edit("export.py"), report(&text)],
+    )]);
+    let mut subjects = titles(&memory);
+    subjects.sort_unstable();
+    assert_eq!(
+        subjects,
+        [
+            "Migrated the customer tables to `text`",
+            "Rewrote the export of `invoices`"
+        ]
+    );
+}
+
+#[test]
+fn a_list_of_changes_is_named_by_its_files() {
+    let memory = compose(&[turn(
+        1,
+        "yes, both please",
+        vec![
+            edit("src/retry.rs"),
+            edit("src/lock.rs"),
+            report("- Added a retry after a timeout\n- Removed the lock around the whole loop\n"),
+        ],
+    )]);
+    assert_eq!(titles(&memory), ["Changes to `retry.rs` and `lock.rs`"]);
+}
+
+#[test]
+fn a_title_states_an_outcome_with_its_subject() {
+    for (text, wanted) in [
+        (
+            "`connect` should retry twice. `Pool` keeps its sockets open, because a handshake takes 80 ms.",
+            "`Pool` keeps its sockets open, because a handshake takes 80 ms",
+        ),
+        (
+            "Both error messages of `load` now include the path. `Loader` reads the folder once.",
+            "Both error messages of `load` now include the path",
+        ),
+        (
+            "Both are shown by `load` now. `Loader` reads the folder once, because listing is slow.",
+            "`Loader` reads the folder once, because listing is slow",
+        ),
+    ] {
+        let memory = compose(&[turn(1, "yes, do that", vec![edit("src/net.rs"), report(text)])]);
+        assert_eq!(titles(&memory), [wanted], "{text}");
+    }
+}
+
+#[test]
+fn the_reason_for_a_change_is_no_remedy_that_was_weighed() {
+    let text = |words: &str| {
+        text_of(&compose(&[turn(
+            1,
+            "Speed up the import",
+            vec![
+                prose(words),
+                edit("lib/importer.ex"),
+                report("`Importer.load/1` inserts rows in batches of 500 now."),
+            ],
+        )]))
+    };
+    let slow = "`Importer.load/1` inserts rows one by one because each row opens a transaction.";
+    assert!(text(slow).contains("opens a transaction"));
+    let weighed =
+        "`Importer.load/1` should insert rows in one statement because each row opens a transaction.";
+    assert!(!text(weighed).contains("opens a transaction"));
 }
