@@ -8,6 +8,7 @@ use anyhow::Result;
 use backstory_capture::sanitize::TextSanitizer;
 use backstory_model::Timestamp;
 use backstory_system::HOME_VARIABLE;
+use jiff::tz::TimeZone;
 
 use crate::{
     clock::Clock,
@@ -74,11 +75,21 @@ impl Engine {
         TextSanitizer::new(self.settings().capture.redact).text(text)
     }
 
-    /// Parses a point in time as users type it.
-    pub fn parse_time(&self, text: &str) -> Option<Timestamp> {
+    /// Parses an earliest time as users type it.
+    pub fn parse_since(&self, text: &str) -> Option<Timestamp> {
         let time = parse_time_arg(text).ok()?;
-        time.timestamp(self.clock.timestamp(), &models::zone(&self.settings()))
-            .ok()
+        time.timestamp(self.clock.timestamp(), &self.zone()).ok()
+    }
+
+    /// Parses a latest time as users type it.
+    pub fn parse_until(&self, text: &str) -> Option<Timestamp> {
+        let time = parse_time_arg(text).ok()?;
+        time.end(self.clock.timestamp(), &self.zone()).ok()
+    }
+
+    /// Returns the time zone of the user.
+    pub fn zone(&self) -> TimeZone {
+        models::zone(&self.settings())
     }
 
     /// Returns the number of events in the spool.

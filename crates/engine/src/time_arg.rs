@@ -1,8 +1,9 @@
-//! Points in time as users type them: a date, a time, or an age such as `7d`.
+//! Points in time as users type them: a date, a time, an age such as `7d`, or words such as `yesterday`.
 
 use std::time::Duration;
 
 use backstory_model::Timestamp;
+use backstory_recall::TimePhrase;
 use jiff::{civil::DateTime, tz::TimeZone};
 
 /// Point in time as typed, before the current time and the time zone are known.
@@ -14,10 +15,12 @@ pub enum TimeArg {
     Ago(Duration),
     /// Local time in the time zone of the settings. A date stands for its start.
     Local(DateTime),
+    /// Period in words. Its start as an earliest time, its end as a latest.
+    Words(TimePhrase),
 }
 
 impl TimeArg {
-    /// Returns the point in time.
+    /// Returns the point in time, the start of a period.
     pub fn timestamp(self, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, jiff::Error> {
         match self {
             Self::At(at) => Ok(at),
@@ -26,13 +29,26 @@ impl TimeArg {
                 let at = time.to_zoned(zone.clone())?.timestamp();
                 Ok(Timestamp::from_millis(at.as_millisecond()))
             }
+            Self::Words(phrase) => Ok(phrase
+                .period(now, zone)
+                .map_or(Timestamp::MIN, |period| period.start)),
+        }
+    }
+
+    /// Returns the point in time as a latest one: the end of a period in words.
+    pub fn end(self, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, jiff::Error> {
+        match self {
+            Self::Words(phrase) => Ok(phrase
+                .period(now, zone)
+                .map_or(Timestamp::MAX, |period| period.end)),
+            other => other.timestamp(now, zone),
         }
     }
 }
 
 /// Parses a point in time.
 pub fn parse_time_arg(text: &str) -> Result<TimeArg, String> {
-    parse(text).ok_or_else(|| "write 2026-03-01, 2026-03-01T12:00:00Z, or an age: 12h, 7d, 4w".to_owned())
+    parse(text).ok_or_else(|| "write 2026-03-01, 2026-03-01T12:00:00Z, an age (12h, 7d, 4w) or words (yesterday, friday, \"last week\")".to_owned())
 }
 
 fn parse(text: &str) -> Option<TimeArg> {
@@ -43,7 +59,8 @@ fn parse(text: &str) -> Option<TimeArg> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(TimeArg::At(Timestamp::from_millis(time.as_millisecond())));
     }
-    text.parse().ok().map(TimeArg::Local)
+    let local = text.parse().ok().map(TimeArg::Local);
+    local.or_else(|| TimePhrase::parse(text).map(TimeArg::Words))
 }
 
 fn parse_age(text: &str) -> Option<Duration> {
@@ -90,16 +107,22 @@ mod tests {
     }
 
     #[test]
+    fn words_name_the_start_and_the_end_of_a_period() {
+        let tokyo = TimeZone::get("Asia/Tokyo").unwrap();
+        let day = 86_400_000;
+        let now = Timestamp::from_millis(30 * day);
+        let yesterday = parse("Yesterday").unwrap();
+        let start = 28 * day + 15 * 3_600_000;
+        assert_eq!(yesterday.timestamp(now, &tokyo).unwrap().as_millis(), start);
+        assert_eq!(yesterday.end(now, &tokyo).unwrap().as_millis(), start + day - 1);
+        for text in ["last week", "friday", "on Monday", "3 days ago", "in March"] {
+            assert!(matches!(parse(text), Some(TimeArg::Words(_))), "{text}");
+        }
+    }
+
+    #[test]
     fn other_text_is_rejected() {
-        for text in [
-            "",
-            "yesterday",
-            "7",
-            "-3d",
-            "3y",
-            "2026-13-01",
-            "9999999999999999w",
-        ] {
+        for text in ["", "soon", "7", "-3d", "3y", "2026-13-01", "9999999999999999w"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

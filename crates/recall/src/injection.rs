@@ -16,7 +16,8 @@ use crate::{
     context::in_utc,
     frame::{escape_for_frame, quoted, with_closed_code},
     rank::Ranked,
-    search::{Searcher, is_stale},
+    search::Searcher,
+    staleness::is_stale,
     stop_phrases::strip_stop_phrases,
 };
 

@@ -6,8 +6,10 @@
 mod context;
 mod files_now;
 mod frame;
+mod hit;
 mod index;
 mod injection;
+mod listing;
 mod question;
 mod rank;
 mod search;
@@ -15,6 +17,7 @@ mod semantic;
 mod snippet;
 mod staleness;
 mod stop_phrases;
+mod time_phrase;
 mod vector_file;
 
 pub use backstory_embed::Encoder;
@@ -24,9 +27,12 @@ pub use context::{
 };
 pub use files_now::{CitedFileStatus, cited_file_statuses};
 pub use frame::escape_for_frame;
+pub use hit::{Query, SearchHit};
 pub use index::{FlushPolicy, IndexError, embed_next, file_vectors, repair_vectors};
 pub use injection::{Injection, InjectionTarget, at_failure, at_file, at_prompt, stated_error};
-pub use search::{Query, SearchHit, Searcher, is_stale};
+pub use question::Question;
+pub use search::Searcher;
 pub use snippet::{matches, snippet};
-pub use staleness::{FileStatus, fingerprint_file};
+pub use staleness::{FileStatus, fingerprint_file, is_stale};
+pub use time_phrase::{Period, TimePhrase};
 pub use vector_file::zero_vectors;

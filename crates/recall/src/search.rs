@@ -7,83 +7,19 @@ use std::{
     time::Duration,
 };
 
-use backstory_model::{DocumentId, MemoryKind, ObservationId, SessionId, Timestamp};
+use backstory_model::{DocumentId, MemoryKind, SessionId, Timestamp};
 use backstory_store::{Filter, Memory, Scope, Store, StoreError, terms};
-use backstory_text::{one_line, tokens};
 
 use crate::{
-    question::Wanted,
+    hit::{Query, SearchHit},
+    listing::{self, body},
+    question::{Question, Wanted, WorkState},
     rank::{Candidate, Ranked, by_words, rank},
     semantic::{SemanticIndex, SemanticMatches},
     snippet::snippet,
-    staleness::{self, FileStatus},
+    staleness::is_stale,
+    time_phrase::Bound,
 };
-
-/// A search.
-#[derive(Clone, Copy, Debug)]
-pub struct Query<'q> {
-    /// Any text.
-    pub text: &'q str,
-    /// The project, or all projects.
-    pub scope: Scope<'q>,
-    /// Types, times, files and concepts that pass.
-    pub filter: &'q Filter,
-    /// Maximum number of hits.
-    pub limit: usize,
-    /// Current time.
-    pub now: Timestamp,
-}
-
-/// A memory that was found.
-#[derive(Clone, Debug)]
-pub struct SearchHit {
-    /// The memory.
-    pub memory: Memory,
-    /// Estimated probability that it answers the query, from 0 to 1.
-    pub score: f64,
-    /// The part that matches the query best.
-    pub snippet: String,
-    /// True if a file that it cites has changed since.
-    pub is_stale: bool,
-}
-
-impl SearchHit {
-    /// Returns its title; of a memory that has none, its first words.
-    pub fn title(&self) -> String {
-        const MAX_LEN: usize = 100;
-        let fields = self.memory.fields();
-        let text = if fields.title.trim().is_empty() {
-            &fields.narrative
-        } else {
-            &fields.title
-        };
-        one_line(text, MAX_LEN)
-    }
-
-    /// Returns the snippet without the part that the title above it shows already.
-    pub fn snippet_below(&self, title: &str) -> Option<String> {
-        /// Longer than any snippet.
-        const WHOLE: usize = 1_000;
-        let snippet = one_line(&self.snippet, WHOLE);
-        if snippet.is_empty() || snippet == title {
-            return None;
-        }
-        let start = title.strip_suffix('…').filter(|start| snippet.starts_with(start));
-        let Some(start) = start else { return Some(snippet) };
-        let from = match &snippet[start.len()..] {
-            "" => return None,
-            rest if rest.starts_with(' ') => start.len() + 1,
-            // The title was cut inside a word: the snippet repeats the whole word.
-            _ => start.rfind(' ').map_or(start.len(), |blank| blank + 1),
-        };
-        Some(format!("…{}", &snippet[from..]))
-    }
-
-    /// Returns the estimated number of tokens of the whole memory.
-    pub fn tokens(&self) -> usize {
-        tokens(&self.memory.fields().text())
-    }
-}
 
 /// Number of the best lexical and of the best semantic matches that are ranked.
 const BY_WORDS: usize = 300;
@@ -112,17 +48,67 @@ impl<'s> Searcher<'s> {
     }
 
     fn find(&mut self, query: &Query<'_>) -> Result<Vec<SearchHit>, StoreError> {
-        if query.text.trim().is_empty() {
-            let pass = match query.filter.is_empty() {
-                true => HashSet::new(),
-                false => self.store.documents_that_pass(query.scope, query.filter)?,
-            };
-            return self.newest(query, pass);
+        let question = Question::parse(query.text, query.now, query.zone);
+        let filter = self.narrowed(query, &question)?;
+        if question.subject.trim().is_empty() {
+            return listing::list(self.store, query, &question, &filter);
         }
+        let about = Query {
+            text: &question.subject,
+            filter: &filter,
+            ..*query
+        };
+        let hits = match question.state {
+            Some(WorkState::Open) => {
+                listing::open_steps(self.store, query, &filter, &query_words(&question.subject))?
+            }
+            Some(WorkState::Stopped) => {
+                let handovers = Filter {
+                    kind: filter.kind.or(Some(MemoryKind::Summary)),
+                    ..filter.clone()
+                };
+                self.matching(
+                    &Query {
+                        filter: &handovers,
+                        ..about
+                    },
+                    query.text,
+                )?
+            }
+            Some(WorkState::Decided) | None => self.matching(&about, query.text)?,
+        };
+        if hits.is_empty() && question.subject != query.text {
+            // The words were no time or state after all, or nothing of that time is known.
+            return self.matching(query, query.text);
+        }
+        Ok(hits)
+    }
+
+    /// Returns the filter of a query with the times that its question names.
+    fn narrowed(&self, query: &Query<'_>, question: &Question) -> Result<Filter, StoreError> {
+        let (mut since, mut until) = (question.since, question.until);
+        if let Some(bound) = question.release
+            && let Some(at) = listing::last_release(self.store, query.scope)?
+        {
+            match bound {
+                Bound::Before | Bound::Until => until = Some(at),
+                Bound::Since | Bound::After | Bound::Within => since = Some(at),
+            }
+        }
+        let filter = query.filter;
+        Ok(Filter {
+            since: filter.since.max(since),
+            until: filter.until.into_iter().chain(until).min(),
+            ..filter.clone()
+        })
+    }
+
+    /// Returns the best hits for the text of a query. `asked` is the whole question, which says what kind of answer it wants.
+    fn matching(&mut self, query: &Query<'_>, asked: &str) -> Result<Vec<SearchHit>, StoreError> {
+        let wanted = Wanted::of(asked);
         let filter = Some(query.filter).filter(|filter| !filter.is_empty());
         let (ranked, usual) = self.rank(query.scope, query.text, query.text, filter)?;
-        let asked: Vec<String> = terms(query.text).into_iter().map(|term| term.word).collect();
-        let wanted = Wanted::of(query.text);
+        let asked = query_words(query.text);
         let mut found = Vec::new();
         // More than are wanted: kind and age of the memories change the order, and some are parts of one item.
         for ranked in apply_relevance_gate(ranked, usual).take(query.limit.saturating_mul(2) + 100) {
@@ -138,7 +124,7 @@ impl<'s> Searcher<'s> {
             hits.push(SearchHit {
                 score: relevance(&ranked, asked.len(), usual),
                 snippet: snippet(&body(&memory), &asked),
-                is_stale: self.is_stale(&memory)?,
+                is_stale: is_stale(self.store, &memory)?,
                 memory,
             });
         }
@@ -222,60 +208,11 @@ impl<'s> Searcher<'s> {
         });
         Ok(candidates.collect())
     }
-
-    /// Returns the newest memories that pass the filter, for a query without words.
-    fn newest(&self, query: &Query<'_>, pass: HashSet<DocumentId>) -> Result<Vec<SearchHit>, StoreError> {
-        let mut memories = Vec::new();
-        for document in pass {
-            memories.extend(self.store.memory_of_document(document)?);
-        }
-        memories.sort_by_key(|memory| std::cmp::Reverse((memory.created_at, memory.handle)));
-        memories.truncate(query.limit);
-        let hits = memories.into_iter().map(|memory| {
-            Ok(SearchHit {
-                score: 1.0,
-                snippet: snippet(&body(&memory), &[]),
-                is_stale: self.is_stale(&memory)?,
-                memory,
-            })
-        });
-        hits.collect()
-    }
-
-    fn is_stale(&self, memory: &Memory) -> Result<bool, StoreError> {
-        is_stale(self.store, memory)
-    }
 }
 
-/// Reports whether a file that a memory cites was changed or deleted since.
-pub fn is_stale(store: &Store, memory: &Memory) -> Result<bool, StoreError> {
-    let (Some(observation), Some(root)) = (memory.handle.observation(), &memory.root) else {
-        return Ok(false);
-    };
-    files_changed(store, observation, Path::new(root), memory.created_at)
-}
-
-/// Reports whether a file that an observation cites was changed or deleted since.
-pub(crate) fn files_changed(
-    store: &Store,
-    observation: ObservationId,
-    root: &Path,
-    since: Timestamp,
-) -> Result<bool, StoreError> {
-    let files = store.cited_files(observation)?;
-    // What was only read may have been any file; what was changed is what the memory speaks of.
-    let changed_then = files.iter().any(|file| file.is_modified);
-    let stale = files
-        .iter()
-        .filter(|file| file.is_modified || !changed_then)
-        .any(|file| {
-            let fate = file
-                .mark
-                .as_ref()
-                .map(|mark| staleness::file_status(root, &file.path, mark, since));
-            matches!(fate, Some(FileStatus::Changed | FileStatus::Gone))
-        });
-    Ok(stale)
+/// Returns the words of a query that count, in lower case.
+pub(crate) fn query_words(text: &str) -> Vec<String> {
+    terms(text).into_iter().map(|term| term.word).collect()
 }
 
 /// Returns the factor by which kind, age and author change a score: notes rank higher, superseded memories lower.
@@ -351,13 +288,4 @@ fn normalized_similarity(ranked: &Ranked, usual: f32) -> f64 {
     ranked.cosine.map_or(0.0, |cosine| {
         f64::from((cosine - usual) / (0.85 - usual)).clamp(0.0, 1.0)
     })
-}
-
-/// Returns the text of a memory from which a snippet is taken.
-fn body(memory: &Memory) -> String {
-    let fields = memory.fields();
-    [fields.facts, fields.narrative, fields.subtitle, fields.title]
-        .into_iter()
-        .find(|text| !text.trim().is_empty())
-        .unwrap_or_default()
 }

@@ -6,8 +6,8 @@ use std::{
     path::Path,
 };
 
-use backstory_model::Timestamp;
-use backstory_store::FileFingerprint;
+use backstory_model::{ObservationId, Timestamp};
+use backstory_store::{FileFingerprint, Memory, Store, StoreError};
 use backstory_system::open_regular;
 use backstory_text::sha256;
 
@@ -119,6 +119,37 @@ fn hash(path: &Path) -> Option<Vec<u8>> {
 
 pub(crate) fn modified_at(metadata: &Metadata) -> Option<Timestamp> {
     metadata.modified().ok().map(Timestamp::from)
+}
+
+/// Reports whether a file that a memory cites was changed or deleted since.
+pub fn is_stale(store: &Store, memory: &Memory) -> Result<bool, StoreError> {
+    let (Some(observation), Some(root)) = (memory.handle.observation(), &memory.root) else {
+        return Ok(false);
+    };
+    files_changed(store, observation, Path::new(root), memory.created_at)
+}
+
+/// Reports whether a file that an observation cites was changed or deleted since.
+pub(crate) fn files_changed(
+    store: &Store,
+    observation: ObservationId,
+    root: &Path,
+    since: Timestamp,
+) -> Result<bool, StoreError> {
+    let files = store.cited_files(observation)?;
+    // What was only read may have been any file; what was changed is what the memory speaks of.
+    let changed_then = files.iter().any(|file| file.is_modified);
+    let stale = files
+        .iter()
+        .filter(|file| file.is_modified || !changed_then)
+        .any(|file| {
+            let fate = file
+                .mark
+                .as_ref()
+                .map(|mark| file_status(root, &file.path, mark, since));
+            matches!(fate, Some(FileStatus::Changed | FileStatus::Gone))
+        });
+    Ok(stale)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use backstory_engine::{engine::Engine, project_claims};
-use backstory_model::{Handle, ProjectIdentity, Timestamp};
+use backstory_model::{Handle, ProjectIdentity};
 use backstory_recall::{Query, Searcher};
 use backstory_store::{Filter, Project, ProjectError, Scope, Store};
 
@@ -116,20 +116,20 @@ pub(crate) fn identity(
 
 /// Returns the best match for a query.
 pub(crate) fn best(
+    engine: &Engine,
     store: &Store,
-    vectors: &Path,
     scope: Scope<'_>,
     words: &str,
-    now: Timestamp,
 ) -> Result<Option<Handle>, ApiError> {
     let query = Query {
         text: words,
         scope,
         filter: &Filter::default(),
         limit: 1,
-        now,
+        now: engine.clock.timestamp(),
+        zone: &engine.zone(),
     };
-    let hits = Searcher::new(store, vectors)?.search(&query)?;
+    let hits = Searcher::new(store, &engine.home.vectors())?.search(&query)?;
     Ok(hits.first().map(|hit| hit.memory.handle))
 }
 

@@ -203,9 +203,9 @@ impl ToolCall<'_> {
     fn search(&self, args: &SearchArgs) -> Result<String, ApiError> {
         let since = match args.since.as_deref() {
             None => None,
-            Some(text) => Some(self.engine.parse_time(text).ok_or_else(|| {
+            Some(text) => Some(self.engine.parse_since(text).ok_or_else(|| {
                 ApiError::bad(format!("since `{text}` is not a time"))
-                    .hint("use a date such as 2026-03-01 or an age such as 7d")
+                    .hint("use a date such as 2026-03-01, an age such as 7d, or words such as yesterday")
             })?),
         };
         let filter = Filter {
@@ -225,6 +225,7 @@ impl ToolCall<'_> {
             filter: &filter,
             limit,
             now: self.engine.clock.timestamp(),
+            zone: &self.engine.zone(),
         };
         let hits = Searcher::new(self.store, self.vectors)?.search(&query)?;
         if hits.is_empty() {
@@ -273,8 +274,7 @@ impl ToolCall<'_> {
                 let Some(scope) = projects.scope() else {
                     return Ok(self.nothing(NO_MEMORIES));
                 };
-                let now = self.engine.clock.timestamp();
-                match project_scope::best(self.store, self.vectors, scope, words, now)? {
+                match project_scope::best(self.engine, self.store, scope, words)? {
                     Some(handle) => handle,
                     None => return Ok("No results.".to_owned()),
                 }

@@ -14,7 +14,7 @@ use backstory_engine::{
     time_arg::{self, TimeArg},
 };
 use backstory_model::{MemoryKind, ObservationType, Timestamp};
-use backstory_recall::{Query, SearchHit, Searcher, matches};
+use backstory_recall::{Query, Question, SearchHit, Searcher, matches};
 use backstory_serve::api_types;
 use backstory_store::{Filter, Project, Scope, Store, terms};
 use jiff::tz::TimeZone;
@@ -26,7 +26,9 @@ use crate::output::{self, BOLD, BUSY, DIM, print_hint};
 /// Search memories by words and by meaning
 ///
 /// Searches the project of the current folder. Matches parts of identifiers, inflected words, and memories that say the
-/// same in other words. Exits 1 when nothing was found.
+/// same in other words. Understands times and states: "what did we do last week", "retries since Monday", "what is open",
+/// "where did we stop". With filters and no words it lists memories and hand-overs, newest first. Exits 1 when nothing
+/// was found.
 #[derive(clap::Args)]
 pub(crate) struct Search {
     /// Query
@@ -53,7 +55,7 @@ pub(crate) struct Search {
     /// Only this session: its id or a prefix of it
     #[arg(long, value_name = "S")]
     session: Option<String>,
-    /// Only newer than a date or a period: 2026-03-01, 7d, 12h
+    /// Only newer than a date or a period: 2026-03-01, 7d, yesterday, "last week"
     #[arg(long, value_name = "D", value_parser = time_arg::parse_time_arg)]
     since: Option<TimeArg>,
     /// Only older than a date or a period
@@ -80,10 +82,8 @@ fn memory_kind(name: &str) -> Result<MemoryKind, String> {
 
 pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
     let question = arguments.words.join(" ");
-    let filter = arguments.filter(
-        engine.clock.timestamp(),
-        &models::zone(&engine.checked_settings()?),
-    )?;
+    let zone = models::zone(&engine.checked_settings()?);
+    let filter = arguments.filter(engine.clock.timestamp(), &zone)?;
     if question.trim().is_empty() && filter.is_empty() && !arguments.stdin {
         anstream::eprintln!("Empty query.");
         print_hint("backstory search <words…>; `backstory search --help` shows the filters");
@@ -100,6 +100,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
     let mut session = match (&store, &scope) {
         (Some(store), SearchScope::Project(_) | SearchScope::Everywhere) => Some(SearchSession {
             engine,
+            zone: zone.clone(),
             searcher: Searcher::new(store, &engine.home.vectors())?,
             vectors: store.coverage()?.share(),
         }),
@@ -133,8 +134,9 @@ pub(crate) fn run(engine: &Engine, arguments: &Search) -> Result<ExitStatus> {
         scope.print_nothing();
         return Ok(ExitStatus::Failed);
     }
-    let asked: Vec<String> = terms(&question).into_iter().map(|term| term.word).collect();
     let now = engine.clock.timestamp();
+    let subject = Question::parse(&question, now, &zone).subject;
+    let asked: Vec<String> = terms(&subject).into_iter().map(|term| term.word).collect();
     for hit in &hits {
         print(hit, &asked, matches!(scope, SearchScope::Everywhere), now);
     }
@@ -167,21 +169,21 @@ impl SearchScope {
 
 struct SearchSession<'s> {
     engine: &'s Engine,
+    zone: TimeZone,
     searcher: Searcher<'s>,
     vectors: f64,
 }
 
 impl Search {
     fn filter(&self, now: Timestamp, zone: &TimeZone) -> Result<Filter> {
-        let at = |when: Option<TimeArg>| when.map(|when| when.timestamp(now, zone)).transpose();
         Ok(Filter {
             kind: self.kind,
             observation_type: self.observation_type,
             concept: self.concept.clone(),
             file: self.file.clone(),
             session: self.session.clone(),
-            since: at(self.since)?,
-            until: at(self.until)?,
+            since: self.since.map(|when| when.timestamp(now, zone)).transpose()?,
+            until: self.until.map(|when| when.end(now, zone)).transpose()?,
         })
     }
 
@@ -208,7 +210,7 @@ fn ask(
         SearchScope::Everywhere => Scope::Everywhere,
         SearchScope::Nowhere => return Ok(Vec::new()),
     };
-    let Some(session) = session else {
+    let Some(session) = session.filter(|_| !question.trim().is_empty() || !filter.is_empty()) else {
         return Ok(Vec::new());
     };
     let query = Query {
@@ -217,6 +219,7 @@ fn ask(
         filter,
         limit: arguments.limit.into(),
         now: session.engine.clock.timestamp(),
+        zone: &session.zone,
     };
     Ok(session.searcher.search(&query)?)
 }

@@ -103,6 +103,7 @@ fn best_hit(engine: &Engine, store: &Store, arguments: &TimelineArguments) -> Re
         filter: &Filter::default(),
         limit: 1,
         now: engine.clock.timestamp(),
+        zone: &engine.zone(),
     };
     let hits = Searcher::new(store, &engine.home.vectors())?.search(&query)?;
     Ok(hits.first().map(|hit| hit.memory.handle))

@@ -140,9 +140,93 @@ fn filters_work_with_and_without_a_query() {
         second
     );
     assert_eq!(titles(&home, &["token", "--type", "decision"]), [""; 0]);
-    let output = home.run(&["search", "x", "--since", "yesterday"], b"");
+    let output = home.run(&["search", "x", "--since", "soon"], b"");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("or an age: 12h, 7d, 4w"));
+    assert!(text(&output.stderr).contains("an age (12h, 7d, 4w) or words"));
+}
+
+/// Returns a home with two sessions: one of yesterday with open work, and one of three weeks ago.
+fn calendar() -> Home {
+    let home = Home::new();
+    home.report(
+        "user-prompt-submit",
+        &json!({"prompt": "private", "session_id": "s0"}),
+    );
+    home.drain();
+    let here = home.project();
+    let days_ago =
+        |days: i64| (jiff::Timestamp::now() - jiff::SignedDuration::from_hours(24 * days)).to_string();
+    let lines = [
+        json!({"kind": "summary", "request": "Cap the cache", "completed": "The cache has a cap of 64 MB.", "next_steps": "Measure the cap under load.", "session_id": "new", "created_at": days_ago(1), "project": here}),
+        json!({"kind": "observation", "type": "decision", "title": "The cap of the cache is 64 MB", "session_id": "new", "created_at": days_ago(1), "project": here}),
+        json!({"kind": "passage", "text": "Traceback (most recent call last): yesterday was not a date, last week neither", "session_id": "new", "created_at": days_ago(1), "project": here}),
+        json!({"kind": "passage", "text": "$ git tag v1.2.0 && git push --tags", "type": "command", "session_id": "old", "created_at": days_ago(20), "project": here}),
+        json!({"kind": "observation", "type": "bugfix", "title": "The cache leaked its keys", "session_id": "old", "created_at": days_ago(21), "project": here}),
+        json!({"kind": "observation", "type": "feature", "title": "Export writes CSV", "session_id": "mid", "created_at": days_ago(15), "project": here}),
+    ];
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let output = home.run(&["import", "jsonl", "-"], lines.join("\n").as_bytes());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    home.ok(&["index", "--wait"]);
+    home
+}
+
+#[test]
+fn questions_about_time_and_state_are_answered_from_both() {
+    let home = calendar();
+    let [new, decision] = ["Cap the cache", "The cap of the cache is 64 MB"];
+    for (question, expected) in [
+        ("what did we do yesterday?", vec![new, decision]),
+        ("yesterday", vec![new, decision]),
+        ("cache, in the last 3 days", vec![decision, new]),
+        ("what is still open?", vec![new]),
+        ("where did we stop", vec![new]),
+        ("what did we decide yesterday", vec![decision]),
+        ("what did I decide about the cache", vec![decision]),
+        ("cache before yesterday", vec!["The cache leaked its keys"]),
+        ("what did we do in the last 2 hours", vec![]),
+    ] {
+        let found = titles(&home, &[question]);
+        assert_eq!(found[..expected.len().min(found.len())], expected, "{question}");
+        let has_traceback = found.iter().any(|title| title.starts_with("Traceback"));
+        assert!(!has_traceback, "{question}: {found:?}");
+    }
+    let open = home.json(&["search", "--json", "what is open"]);
+    assert_eq!(open["results"][0]["snippet"], "Open: Measure the cap under load.");
+    let since = titles(&home, &["what changed since the release"]);
+    assert_eq!(since, [new, decision, "Export writes CSV"]);
+}
+
+#[test]
+fn filters_alone_list_memories_and_hand_overs_but_no_evidence() {
+    let home = calendar();
+    let new = ["Cap the cache", "The cap of the cache is 64 MB"];
+    let mut found = titles(&home, &["--since", "yesterday"]);
+    found.sort();
+    assert_eq!(found, new);
+    assert_eq!(
+        titles(&home, &["--since", "yesterday", "--until", "yesterday"]).len(),
+        2
+    );
+    assert_eq!(titles(&home, &["--session", "new"]).len(), 2);
+    assert_eq!(titles(&home, &["--session", "new", "--kind", "passage"]).len(), 1);
+}
+
+#[test]
+fn agents_ask_about_time_and_state() {
+    let home = calendar();
+    let mut agent = Agent::start(&home);
+    agent.greet("2025-06-18");
+    let (_, answer) = agent.call("search", &json!({"query": "what is open?"}));
+    assert!(answer.contains("Measure the cap under load."), "{answer}");
+    let (_, answer) = agent.call(
+        "search",
+        &json!({"query": "what happened yesterday", "since": "last week"}),
+    );
+    assert!(
+        answer.contains("Cap the cache") && !answer.contains("Traceback"),
+        "{answer}"
+    );
 }
 
 #[test]

@@ -4,10 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use axum::{Json, extract::State, routing::get};
 use backstory_engine::engine::Engine;
-use backstory_model::{Handle, MemoryKind, ObservationType};
-use backstory_recall::{self as recall, Query, Searcher, is_stale};
-use backstory_store::{Filter, Project, Store, TimelineSpan};
-use backstory_text::one_line;
+use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
+use backstory_recall::{Query, Searcher};
+use backstory_store::{Filter, Scope, TimelineSpan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,13 +19,13 @@ use crate::{
     server::Server,
 };
 
-/// Pattern of times: an age, a date or an RFC 3339 time.
-const TIME_PATTERN: &str = "^([0-9]{1,4}[hdw]|(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?)$";
+/// Pattern of times: an age, a date, an RFC 3339 time or words.
+const TIME_PATTERN: &str = "^([0-9]{1,4}[hdw]|(19|20)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?|today|yesterday|(this|last) (week|month|year)|(last )?(mon|tues|wednes|thurs|fri|satur|sun)day|[1-9][0-9]? (day|week|month)s ago)$";
 
 /// Query, filter and page of a search.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct SearchQuery {
-    /// Any text; empty for the newest memories that match the filter.
+    /// Any text, also a question about a time or the state of work; empty for the newest memories that match the filter.
     #[serde(default, alias = "q", alias = "words")]
     query: String,
     #[serde(flatten)]
@@ -62,7 +61,7 @@ pub(crate) struct WireFilter {
     /// Only the session whose id starts with this.
     #[serde(alias = "session_id", alias = "sessionId", alias = "claudeSessionId")]
     session: Option<String>,
-    /// Earliest time: an RFC 3339 time, a date or an age such as 7d.
+    /// Earliest time: an RFC 3339 time, a date, an age such as 7d, or words such as yesterday.
     #[serde(alias = "date_start", alias = "dateStart")]
     #[schemars(regex(pattern = TIME_PATTERN))]
     since: Option<String>,
@@ -80,15 +79,16 @@ impl WireFilter {
         };
         let kinds = || MemoryKind::ALL.map(MemoryKind::name).join(", ");
         let types = || ObservationType::ALL.map(ObservationType::name).join(", ");
-        let time = |field: &str, text: &Option<String>| {
-            text.as_deref()
-                .map(|text| {
-                    engine
-                        .parse_time(text)
-                        .ok_or_else(|| invalid(field, text, "2026-03-01, 2026-03-01T12:00:00Z or 7d"))
-                })
-                .transpose()
+        let time = |field: &str, text: &Option<String>, parsed: Option<Timestamp>| match (text, parsed) {
+            (Some(text), None) => Err(invalid(
+                field,
+                text,
+                "2026-03-01, 2026-03-01T12:00:00Z, 7d or yesterday",
+            )),
+            (_, parsed) => Ok(parsed),
         };
+        let since = self.since.as_deref().and_then(|text| engine.parse_since(text));
+        let until = self.until.as_deref().and_then(|text| engine.parse_until(text));
         Ok(Filter {
             kind: self
                 .kind
@@ -103,8 +103,8 @@ impl WireFilter {
             concept: self.concept.clone(),
             file: self.file.clone(),
             session: self.session.clone(),
-            since: time("since", &self.since)?,
-            until: time("until", &self.until)?,
+            since: time("since", &self.since, since)?,
+            until: time("until", &self.until, until)?,
         })
     }
 }
@@ -209,17 +209,17 @@ async fn search(
             )?;
             let max = (skip + limit + 1).min(MAX_OFFSET + 1);
             let has_criteria = !request.query.trim().is_empty() || !filter.is_empty();
-            let hits = match (&scope, scope.scope()) {
-                (_, Some(scope)) if has_criteria => {
+            let hits = match scope.scope() {
+                Some(scope) if has_criteria || matches!(scope, Scope::Project(_)) => {
                     Searcher::new(store, &state.stores.vectors())?.search(&Query {
                         text: &request.query,
                         scope,
                         filter: &filter,
                         limit: max,
                         now: state.now(),
+                        zone: &state.engine.zone(),
                     })?
                 }
-                (ProjectScope::Project(project), _) => latest(store, project, max)?,
                 _ => Vec::new(),
             };
             let next = (hits.len() > skip + limit).then(|| (skip + limit).to_string());
@@ -239,28 +239,6 @@ async fn search(
             }))
         })
         .await
-}
-
-/// Returns the newest memories of a project. Read as a list, because a search would scan all of them.
-fn latest(store: &Store, project: &Project, max: usize) -> Result<Vec<recall::SearchHit>, ApiError> {
-    const KINDS: [MemoryKind; 4] = [
-        MemoryKind::Observation,
-        MemoryKind::Summary,
-        MemoryKind::Note,
-        MemoryKind::Prompt,
-    ];
-    let page = store.page(&KINDS, Some(project), &Filter::default(), None, max)?;
-    let mut hits = Vec::with_capacity(page.memories.len());
-    for memory in page.memories {
-        let record = &memory.record;
-        hits.push(recall::SearchHit {
-            score: 1.0,
-            snippet: one_line(record.narrative.as_deref().unwrap_or(record.headline()), 200),
-            is_stale: is_stale(store, &memory)?,
-            memory,
-        });
-    }
-    Ok(hits)
 }
 
 async fn timeline(
@@ -289,9 +267,7 @@ async fn timeline(
                         request.cwd.as_deref(),
                     )?;
                     match scope.scope() {
-                        Some(scope) => {
-                            project_scope::best(store, &state.stores.vectors(), scope, words, state.now())?
-                        }
+                        Some(scope) => project_scope::best(&state.engine, store, scope, words)?,
                         None => None,
                     }
                 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use axum::extract::{Query, State};
 use backstory_model::{MemoryKind, ObservationType};
-use backstory_recall::{Query as Question, SearchHit, Searcher, matches};
+use backstory_recall::{self as recall, SearchHit, Searcher, matches};
 use backstory_store::{Filter, PageCursor, Scope, Store, terms};
 use maud::{Markup, html};
 use serde_json::{Map, Value};
@@ -42,6 +42,8 @@ struct SearchResults {
     /// URL of the next page.
     next: Option<String>,
     took_ms: f64,
+    /// Words of the query's subject; none in a list by time or state.
+    words: Vec<String>,
     /// Share of memories in the semantic index, from 0 to 1.
     coverage: f64,
 }
@@ -88,7 +90,7 @@ impl MatchReason {
         let percent = format!("{:.0} %", self.score * 100.0);
         html! {
             @if !self.snippet.is_empty() { p.more { (marked(&self.snippet, &matches(&self.snippet, query))) } }
-            p.why {
+            @if !query.is_empty() { p.why {
                 (plot::share(self.score, &format!("relevance {percent}")))
                 span { (percent) }
                 @if self.words.is_empty() {
@@ -100,7 +102,7 @@ impl MatchReason {
                         @if self.words.len() < query.len() { "; other words match semantically" }
                     }
                 }
-            }
+            } }
         }
     }
 }
@@ -166,15 +168,16 @@ fn by_question(
         .and_then(|text| text.parse().ok())
         .unwrap_or(0)
         .min(MAX_OFFSET);
-    let question = Question {
+    let question = recall::Query {
         text,
         scope,
         filter,
         limit: skip + PAGE_SIZE + 1,
         now: server.now(),
+        zone: &server.engine.zone(),
     };
     let hits = Searcher::new(store, &server.stores.vectors())?.search(&question)?;
-    let query = words(text);
+    let query = words(server, text);
     let items = hits.iter().skip(skip).take(PAGE_SIZE).map(|hit| {
         let item = MemoryCard {
             is_stale: hit.is_stale,
@@ -189,12 +192,15 @@ fn by_question(
         items: items.collect(),
         next: more.then(|| next_page(pairs, &(skip + PAGE_SIZE).to_string())),
         coverage: store.coverage()?.share(),
+        words: query.clone(),
         ..SearchResults::default()
     })
 }
 
-fn words(text: &str) -> Vec<String> {
-    terms(text).into_iter().map(|term| term.word).collect()
+/// Returns the words of the subject of a query.
+fn words(server: &Server, text: &str) -> Vec<String> {
+    let subject = recall::Question::parse(text, server.now(), &server.engine.zone()).subject;
+    terms(&subject).into_iter().map(|term| term.word).collect()
 }
 
 fn next_page(pairs: &Pairs, after: &str) -> String {
@@ -244,7 +250,7 @@ fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
                     (choice("concept", "Concept", &CONCEPTS))
                     label { span { "File" } input name="file" value=(value("file")) placeholder="src/main.rs"; }
                     label { span { "Session" } input name="session" value=(value("session")) placeholder="start of its id"; }
-                    label { span { "Since" } input name="since" value=(value("since")) placeholder="7d or 2026-03-01"; }
+                    label { span { "Since" } input name="since" value=(value("since")) placeholder="7d, yesterday, 2026-03-01"; }
                     label { span { "Until" } input name="until" value=(value("until")) placeholder="2026-04-01"; }
                 }
                 p { a href="/search" { "Clear all" } }
@@ -254,8 +260,7 @@ fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
 }
 
 fn results(view: &View, pairs: &Pairs, found: &SearchResults) -> Markup {
-    let question = field(pairs, "q");
-    let query = question.map(words).unwrap_or_default();
+    let question = field(pairs, "q").filter(|_| !found.words.is_empty());
     html! {
         @if found.items.is_empty() { (no_results(pairs)) } @else {
             p.meta role="status" {
@@ -269,7 +274,7 @@ fn results(view: &View, pairs: &Pairs, found: &SearchResults) -> Markup {
         }
         ol.list {
             @for (item, why) in &found.items {
-                @let below = why.as_ref().map(|why| why.show(&query)).unwrap_or_default();
+                @let below = why.as_ref().map(|why| why.show(&found.words)).unwrap_or_default();
                 (item.show(view, &below))
             }
         }

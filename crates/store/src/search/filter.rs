@@ -6,7 +6,7 @@ use backstory_model::{DocumentId, MemoryKind, ObservationType, Timestamp, relati
 use rusqlite::Params;
 
 use crate::{
-    Scope, Store, StoreError,
+    Store, StoreError,
     sql::{Statements as _, escape_like},
 };
 
@@ -37,36 +37,18 @@ impl Filter {
 }
 
 impl Store {
-    /// Returns all documents in a scope that pass.
-    pub fn documents_that_pass(
-        &self,
-        scope: Scope<'_>,
-        filter: &Filter,
-    ) -> Result<HashSet<DocumentId>, StoreError> {
-        let sql = format!("{PASS} and document.id between ?9 and ?10");
-        let conditions = Conditions::of(filter);
-        self.read("filter memories", |connection| {
-            let mut pass = HashSet::new();
-            for range in scope.ranges() {
-                let values = conditions.values(*range.start(), *range.end());
-                pass.extend(connection.rows(&sql, values, |row| row.get::<_, DocumentId>("id"))?);
-            }
-            Ok(pass)
-        })
-    }
-
     /// Returns those of the given documents that pass.
     pub fn passing(
         &self,
         documents: &[DocumentId],
         filter: &Filter,
     ) -> Result<HashSet<DocumentId>, StoreError> {
-        let sql = format!("{PASS} and document.id = ?9 and ?10 = ?9");
+        let sql = format!("{PASS} and document.id = ?9");
         let conditions = Conditions::of(filter);
         self.read("filter memories", |connection| {
             let mut pass = HashSet::new();
             for document in documents {
-                if connection.has_row(&sql, conditions.values(*document, *document))? {
+                if connection.has_row(&sql, conditions.values(*document))? {
                     pass.insert(*document);
                 }
             }
@@ -114,8 +96,8 @@ impl<'f> Conditions<'f> {
         }
     }
 
-    /// Returns the parameters of [`PASS`] and the bounds of the id.
-    fn values(&self, first: DocumentId, last: DocumentId) -> impl Params {
+    /// Returns the parameters of [`PASS`] and the id.
+    fn values(&self, document: DocumentId) -> impl Params {
         (
             self.filter.kind,
             self.filter.observation_type,
@@ -125,8 +107,7 @@ impl<'f> Conditions<'f> {
             self.session.as_deref(),
             self.filter.since,
             self.filter.until,
-            first,
-            last,
+            document,
         )
     }
 }

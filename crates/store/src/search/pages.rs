@@ -129,6 +129,11 @@ fn sql(kind: MemoryKind, in_project: bool) -> String {
     };
     let (index, project) = match (kind, in_project) {
         (MemoryKind::Prompt, true) => ("indexed by turn_by_time".to_owned(), "session.project_id = ?1"),
+        // A scan: there are few notes. Some are for all projects.
+        (MemoryKind::Note, true) => (
+            String::new(),
+            "(memory.project_id = ?1 or memory.project_id is null)",
+        ),
         (_, true) => (format!("indexed by {table}_by_project"), "memory.project_id = ?1"),
         // A scan: there are few notes.
         (MemoryKind::Note, false) => (String::new(), "?1 is null"),
