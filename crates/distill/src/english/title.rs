@@ -35,6 +35,7 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
                     && fits(clause)
                     && is_whole(clause)
                     && !opens_subordinate(clause)
+                    && !ends_in_infinitive(clause)
             })
             .max_by_key(|clause| clause.len())
             .map(str::to_owned)
@@ -161,11 +162,15 @@ static LEAD_IN_ENDS: Phrases = Phrases::new(
 );
 
 fn is_dangling(text: &str) -> bool {
-    let mut words = text.rsplit(' ');
-    let last = words.next().unwrap_or_default().to_lowercase();
-    // "moved `load` to execute" breaks off before its point.
-    let is_infinitive = words.next() == Some("to") && verb(&last).is_some_and(|(_, form)| form == Form::Base);
-    DANGLING.contains(last.as_str()) || is_infinitive
+    let last = text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+    DANGLING.contains(last.as_str())
+}
+
+/// "Moved `load` out of the lock to run" breaks off before its point if more followed.
+fn ends_in_infinitive(clause: &str) -> bool {
+    let mut words = clause.rsplit(' ');
+    let last = words.next().unwrap_or_default();
+    words.next() == Some("to") && verb(last).is_some_and(|(_, form)| form == Form::Base)
 }
 
 /// "When the cache is cold" needs the clause after its comma.
@@ -218,6 +223,20 @@ mod tests {
         assert_eq!(
             fit_title("the parser (added in the second round of reviews, see the notes of that meeting and its appendix) keeps comments in place").as_deref(),
             Some("The parser keeps comments in place")
+        );
+    }
+
+    #[test]
+    fn an_infinitive_ends_a_whole_statement_but_no_part_of_one() {
+        assert_eq!(
+            fit_title("Fixed the race that caused the worker to hang.").as_deref(),
+            Some("Fixed the race that caused the worker to hang")
+        );
+        assert_eq!(
+            fit_title(
+                "Moved `flush_pages` out of the lock to run before the next job of the nightly export takes the lock and waits for the disk again"
+            ),
+            None
         );
     }
 

@@ -338,7 +338,6 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
         || is_first_person(statement)
         || lacks_subject(statement)
         || statement.starts_with(['#', '$', '>', '|'])
-        || statement.starts_with("...")
         || statement.starts_with("Now ")
         || statement.starts_with("Line ")
         || statement.starts_with("Lines ")

@@ -96,7 +96,7 @@ fn is_lasting(sentence: &str) -> bool {
 
 fn is_lasting_directive(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    is_directive(sentence) && !MOMENTARY.within(&lower) && !CORRECTIONS.starts(&lower)
+    is_directive(sentence) && !MOMENTARY.within(&lower)
 }
 
 /// A question about the next step of the work decides nothing that lasts.
@@ -110,9 +110,6 @@ static OBJECTS: Phrases = Phrases::new(concat!(
     "about it|about this|about that|do it|do that|do this|with it|with that|of it|leave it|keep it|fix it|for it|",
     "put it|use it|move it",
 ));
-
-/// "I meant the other one" corrects a sentence that the next reader does not have.
-static CORRECTIONS: Phrases = Phrases::new("i meant|i mean");
 
 /// "Don't change anything yet" holds for the moment.
 static MOMENTARY: Phrases =
