@@ -32,7 +32,7 @@ pub fn positions(text: &[u8], byte: u8) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// The number of pairs that are compared at once.
-const BLOCK: usize = 32;
+const BLOCK: usize = 64;
 
 /// Returns the position of the first occurrence of two consecutive bytes.
 pub fn find_pair(text: &[u8], pair: [u8; 2]) -> Option<usize> {

@@ -6,7 +6,7 @@ use crate::english::{
 };
 use crate::episodes::Timeline;
 use crate::memories::{
-    Ending, FinalCommit, FinalPublication, ended, is_first_person, is_praise, subject_line,
+    Ending, FinalCommit, FinalPublication, NAMED_BY_FILES, ended, is_first_person, is_praise, subject_line,
 };
 use crate::prose::{Message, SectionRole, plain};
 use crate::{PublicationAction, PublicationKind};
@@ -18,16 +18,69 @@ pub(super) const SAME_PERCENT: u32 = 60;
 /// More commits than this are counted, not listed.
 const MAX_COMMITS: usize = 8;
 
-/// Returns the lines about commits, pull requests and closed issues, oldest first.
-pub(crate) fn committed(ending: &Ending<'_>) -> Vec<String> {
+/// One piece of completed work, and what was said about it.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    line: String,
+    details: Vec<String>,
+}
+
+impl Outcome {
+    /// Returns the line with as many details as fit into a length and say something new.
+    pub(super) fn text(&self, max_chars: usize) -> String {
+        const RESTATED_PERCENT: u32 = 70;
+        let mut line = self.line.trim_end_matches('.').to_owned();
+        let mut known = Words::of(&line);
+        let mut is_first = true;
+        for detail in &self.details {
+            let words = Words::of(detail);
+            if words.covered_by(&known, RESTATED_PERCENT) {
+                continue;
+            }
+            if line.chars().count() + detail.chars().count() > max_chars {
+                break;
+            }
+            line.push_str(if is_first { ": " } else { ". " });
+            line.push_str(detail.trim_end_matches(['.', ';', ':']));
+            known.extend(&words);
+            is_first = false;
+        }
+        line
+    }
+
+    fn words(&self) -> Words {
+        Words::of(&self.text(SHORT_LINE))
+    }
+}
+
+impl From<String> for Outcome {
+    fn from(line: String) -> Self {
+        Self {
+            line,
+            details: Vec::new(),
+        }
+    }
+}
+
+/// The shortest limit of a line with its details, in characters.
+pub(super) const SHORT_LINE: usize = 400;
+
+/// Returns the commits, pull requests and closed issues, oldest first.
+pub(super) fn committed(ending: &Ending<'_>) -> Vec<Outcome> {
     let commits = &ending.commits;
     let hidden = commits.len().saturating_sub(MAX_COMMITS);
     let mut out = Vec::new();
     if hidden > 0 {
-        out.push(format!("{hidden} earlier commits"));
+        out.push(format!("{hidden} earlier commits").into());
     }
-    out.extend(commits[hidden..].iter().map(|commit| with_reason(commit)));
-    out.extend(ending.publications.iter().filter_map(publication_line));
+    out.extend(commits[hidden..].iter().map(|commit| with_message(commit)));
+    out.extend(
+        ending
+            .publications
+            .iter()
+            .filter_map(publication_line)
+            .map(Outcome::from),
+    );
     out
 }
 
@@ -43,9 +96,11 @@ pub(crate) fn commit_line(commit: &FinalCommit<'_>) -> String {
 }
 
 /// Adds the message to the line of a commit: the subject alone rarely gives the reason.
-fn with_reason(commit: &FinalCommit<'_>) -> String {
-    let body = results(&Message::read(commit.body.unwrap_or_default()));
-    with_details(commit_line(commit), body.iter().map(String::as_str))
+fn with_message(commit: &FinalCommit<'_>) -> Outcome {
+    Outcome {
+        line: commit_line(commit),
+        details: results(&Message::read(commit.body.unwrap_or_default())),
+    }
 }
 
 /// Returns the opening of a text for other people: its first sentence, or the first entries of its list.
@@ -120,12 +175,12 @@ pub(super) fn uncommitted(
     timeline: &Timeline<'_>,
     ending: &Ending<'_>,
     observations: &[SessionObservation],
-    committed: &[String],
-) -> Vec<String> {
+    committed: &[Outcome],
+) -> Vec<Outcome> {
     const MAX_OUTCOMES: usize = 6;
     let start = ending.commits.last().map_or(0, |commit| commit.at + 1);
-    let mut known: Vec<Words> = committed.iter().map(|line| Words::of(line)).collect();
-    let mut out: Vec<String> = Vec::new();
+    let mut known: Vec<Words> = committed.iter().map(Outcome::words).collect();
+    let mut out = Vec::new();
     // The latest statement about a matter holds.
     for log in timeline.logs.iter().rev() {
         let first = timeline.steps.partition_point(|step| step.turn < log.number);
@@ -138,19 +193,20 @@ pub(super) fn uncommitted(
             .find(|at| timeline.is_finished_report(*at));
         let mut stated = remembered_changes(observations, log.number, |title| !title.starts_with(FILE_LIST));
         if stated.is_empty() {
-            stated = report.map_or_else(Vec::new, |at| {
+            let told = report.map_or_else(Vec::new, |at| {
                 outcomes(timeline.message(at), |text| ending.is_stale(text, at))
             });
+            stated = told.into_iter().map(Outcome::from).collect();
         }
         let is_silent = report.is_none_or(|at| timeline.message(at).points().next().is_none());
         if stated.is_empty() && is_silent {
-            stated.extend(announced_change(timeline, ending, first.max(start)..end));
+            stated.extend(announced_change(timeline, ending, first.max(start)..end).map(Outcome::from));
         }
         if stated.is_empty() {
             stated = remembered_changes(observations, log.number, |_| true);
         }
         for outcome in stated.into_iter().rev() {
-            let words = Words::of(&outcome);
+            let words = outcome.words();
             if !known.iter().any(|known| words.covered_by(known, SAME_PERCENT)) {
                 known.push(words);
                 out.push(outcome);
@@ -169,7 +225,7 @@ fn remembered_changes(
     observations: &[SessionObservation],
     turn: u32,
     counts: impl Fn(&str) -> bool,
-) -> Vec<String> {
+) -> Vec<Outcome> {
     let is_change = |one: &&SessionObservation| {
         let kind = one.observation.kind;
         let is_obstacle = one.observation.facts.iter().any(|fact| fact.contains("` failed"))
@@ -191,9 +247,9 @@ fn remembered_changes(
 }
 
 /// Returns the last findings that still held at the end and that completed work does not tell.
-pub(super) fn remembered_findings(observations: &[SessionObservation], done: &[String]) -> Vec<String> {
+pub(super) fn remembered_findings(observations: &[SessionObservation], done: &[Outcome]) -> Vec<Outcome> {
     const MAX_FINDINGS: usize = 2;
-    let known = Words::of(&done.join(" "));
+    let known = all_words(done);
     let is_finding = |one: &&SessionObservation| {
         let title = &one.observation.title;
         one.observation.kind == ObservationType::Discovery
@@ -202,51 +258,52 @@ pub(super) fn remembered_findings(observations: &[SessionObservation], done: &[S
             && !title.starts_with("Issue ")
             && !Words::of(title).covered_by(&known, SAME_PERCENT)
     };
-    let mut out: Vec<String> = observations
+    let mut out: Vec<Outcome> = observations
         .iter()
         .rev()
         .filter(is_finding)
         .take(MAX_FINDINGS)
-        .map(|one| format!("Found: {}", described(&one.observation)))
+        .map(|one| {
+            let mut found = described(&one.observation);
+            found.line.insert_str(0, "Found: ");
+            found
+        })
         .collect();
     out.reverse();
     out
 }
 
-/// Describes a change by its title and as much of its text as fits into a line.
-fn described(observation: &NewObservation) -> String {
+/// Returns the words of all outcomes.
+pub(super) fn all_words(done: &[Outcome]) -> Words {
+    let mut words = Words::default();
+    for outcome in done {
+        words.extend(&outcome.words());
+    }
+    words
+}
+
+/// Describes a change by the title and the text of its memory.
+fn described(observation: &NewObservation) -> Outcome {
     let narrative = observation
         .narrative
         .as_deref()
         .map(sentences)
         .unwrap_or_default();
-    let facts = observation.facts.iter().map(String::as_str);
-    let facts = facts.filter(|fact| {
+    let narrative = narrative.into_iter().map(str::to_owned);
+    let facts = observation.facts.iter().filter(|fact| {
         !fact.starts_with("Before, ") && !fact.starts_with("In `") && !fact.ends_with(" passed afterwards")
     });
-    with_details(observation.title.clone(), narrative.into_iter().chain(facts))
-}
-
-/// Adds statements to a line while they fit and say something new.
-fn with_details<'a>(mut line: String, details: impl Iterator<Item = &'a str>) -> String {
-    const MAX_LINE: usize = 400;
-    const RESTATED_PERCENT: u32 = 70;
-    let mut known = Words::of(&line);
-    let mut is_first = true;
-    for detail in details {
-        let words = Words::of(detail);
-        if words.covered_by(&known, RESTATED_PERCENT) {
-            continue;
-        }
-        if line.chars().count() + detail.chars().count() > MAX_LINE {
-            break;
-        }
-        line.push_str(if is_first { ": " } else { ". " });
-        line.push_str(detail.trim_end_matches(['.', ';', ':']));
-        known.extend(&words);
-        is_first = false;
+    let facts = facts.cloned();
+    let details = if observation.title.starts_with(NAMED_BY_FILES) {
+        // The facts are the changes, the rest is about them.
+        facts.chain(narrative).collect()
+    } else {
+        narrative.chain(facts).collect()
+    };
+    Outcome {
+        line: observation.title.clone(),
+        details,
     }
-    line
 }
 
 /// The opening of a memory that only lists the changed files.

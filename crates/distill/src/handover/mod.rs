@@ -11,7 +11,7 @@ mod summary;
 
 pub(crate) use summary::summaries;
 
-use done::SAME_PERCENT;
+use done::{Outcome, SAME_PERCENT, SHORT_LINE};
 
 use crate::english::{Phrases, Words, count_names, has_cause, is_directive, sentence_case};
 use crate::episodes::Timeline;
@@ -35,22 +35,19 @@ pub(crate) fn write(
     done.extend(done::uncommitted(timeline, ending, observations, &done));
     let has_changes = !done.is_empty();
     if done.is_empty() {
-        done = done::answers(timeline);
+        done.extend(done::answers(timeline).into_iter().map(Outcome::from));
     }
     if done.is_empty() {
-        done.extend(remembered_cause(observations));
+        done.extend(remembered_cause(observations).map(Outcome::from));
     }
     let causes = done::causes(timeline, ending, has_changes);
     done.splice(0..0, findings(causes, &done));
     if has_changes {
         done.splice(0..0, done::remembered_findings(observations, &done));
     }
-    for line in &mut done {
-        line.truncate(line.trim_end_matches('.').len());
-    }
     let mut handover = Handover {
         requests: requests::chosen(timeline),
-        done,
+        done: Vec::new(),
         checks: checks::checks(timeline, ending),
         state: checks::state(timeline, ending),
         open: open::open(timeline, ending, obstacles),
@@ -60,8 +57,20 @@ pub(crate) fn write(
     };
     separate(&mut handover);
     handover.requests = requests::joined(handover.requests);
+    handover.done = with_details(&done, MAX_CHARS.saturating_sub(length(&handover)));
     trim(&mut handover);
     handover
+}
+
+/// Writes completed work with as many details as fit: the more was done, the fewer for each.
+fn with_details(done: &[Outcome], max_chars: usize) -> Vec<String> {
+    const LIMITS: [usize; 4] = [1_600, 1_000, 700, 500];
+    let written = |limit: usize| done.iter().map(|one| one.text(limit)).collect();
+    LIMITS
+        .into_iter()
+        .map(written)
+        .find(|lines: &Vec<String>| lines.iter().map(|line| line.chars().count()).sum::<usize>() <= max_chars)
+        .unwrap_or_else(|| written(SHORT_LINE))
 }
 
 /// Returns the last cause that a memory states, for a session whose reports are too short to tell.
@@ -79,14 +88,14 @@ fn remembered_cause(observations: &[SessionObservation]) -> Option<String> {
 }
 
 /// Returns the causes that were found, unless completed work covers them.
-fn findings(causes: Vec<String>, done: &[String]) -> Vec<String> {
-    let mut known = Words::of(&done.join(" "));
-    let mut out: Vec<String> = Vec::new();
+fn findings(causes: Vec<String>, done: &[Outcome]) -> Vec<Outcome> {
+    let mut known = done::all_words(done);
+    let mut out: Vec<Outcome> = Vec::new();
     for cause in causes {
         let words = Words::of(&cause);
         if out.len() < MAX_FINDINGS && !words.covered_by(&known, SAME_PERCENT) {
             known.extend(&words);
-            out.push(format!("Found: {cause}"));
+            out.push(format!("Found: {cause}").into());
         }
     }
     out.reverse();

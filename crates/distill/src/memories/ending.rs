@@ -1,5 +1,6 @@
 //! The state at the end of a session: which commits, files, names and claims survive.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use super::command::{run_script, simple_commands};
@@ -136,14 +137,20 @@ impl<'a> Ending<'a> {
         out
     }
 
-    /// Reports whether a later report says what a statement says, as it is then.
-    pub(crate) fn is_said_later(&self, statement: &str, at: usize) -> bool {
+    /// Reports whether another text says what a statement of a report says: a later one, which tells the state as it is then,
+    /// or that of the work itself, which a mere answer such as a review only repeats.
+    pub(crate) fn is_said_elsewhere(&self, statement: &str, at: usize) -> bool {
         const SAID_PERCENT: u32 = 75;
+        let is_deed = self.is_deed(at);
         let words = Words::of(statement);
-        let later = self.written.iter().skip_while(|(step, _)| *step <= at);
-        later
-            .into_iter()
-            .any(|(_, later)| words.covered_by(later, SAID_PERCENT))
+        let counts = |step: usize| match step.cmp(&at) {
+            Ordering::Less => !is_deed && self.is_deed(step),
+            Ordering::Equal => false,
+            Ordering::Greater => !is_deed || self.is_deed(step),
+        };
+        self.written
+            .iter()
+            .any(|(step, text)| counts(*step) && words.covered_by(text, SAID_PERCENT))
     }
 
     /// Reports whether a later turn acted on a finding: a commit, an issue or a report about changes has its words.

@@ -24,7 +24,7 @@ pub use draft::Source;
 pub(crate) use draft::{Draft, ended, is_first_person};
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Failure, Obstacles, describe, find_obstacles};
-pub(crate) use report::is_praise;
+pub(crate) use report::{NAMED_BY_FILES, is_praise};
 
 use crate::Action;
 use crate::english::{Intent, Words, cut_at_word, intent};
@@ -290,8 +290,9 @@ fn observation(
         };
     }
     if draft.source == Source::Report {
-        // A report is about all files of its turn, first of all those that it names.
-        for file in changed {
+        // A report is about the files that it names, even if an earlier turn changed them, and about all files of its turn.
+        let named = mentioned(&ending.files(0..draft.at + 1), &text);
+        for file in named.into_iter().chain(changed) {
             if !files_modified.contains(&file) {
                 files_modified.push(file);
             }
@@ -402,9 +403,16 @@ fn mentioned<'a>(files: &[&'a str], text: &str) -> Vec<&'a str> {
     let mut out: Vec<&str> = Vec::new();
     for file in files {
         let name = file.rsplit('/').next().unwrap_or(file);
-        if backstory_model::is_file_path(file) && text.contains(name) && !out.contains(file) {
+        if backstory_model::is_file_path(file) && names_file(text, name) && !out.contains(file) {
             out.push(file);
         }
     }
     out
+}
+
+/// Reports whether a text names a file; `new_cache.rs` does not name `cache.rs`.
+fn names_file(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part))
 }

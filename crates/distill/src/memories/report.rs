@@ -10,7 +10,7 @@ use super::draft::{
     title_of,
 };
 use super::ending::Ending;
-use super::{change, select};
+use super::{change, kind::is_test_or_text, mentioned, select};
 use crate::Action;
 use crate::english::{
     Form, Phrases, Words, code, count_names, fit_title, has_cause, is_change_verb, is_statement,
@@ -116,9 +116,9 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
         let request = request.filter(|_| changes && nth == 0);
         let is_finding =
             |title: &String| changes || has_cause(title) || !STATES.within(&title.to_lowercase());
-        let title = title(&part, request)
-            .filter(is_finding)
-            .or_else(|| changed_files(ending, at).filter(|_| nth == 0 && tells_changes(&part.statements)));
+        let title = title(&part, request).filter(is_finding).or_else(|| {
+            changed_files(ending, at, &part).filter(|_| nth == 0 && tells_changes(&part.statements))
+        });
         let Some(title) = title else { continue };
         let mut draft = Draft::new(Source::Report, at, title);
         part.statements
@@ -143,10 +143,18 @@ fn tells_changes(statements: &[Statement]) -> bool {
     changes.count() >= MIN_CHANGES
 }
 
-/// Names a report by the files that its turn changed: nothing else stands for a list of changes.
-fn changed_files(ending: &Ending<'_>, at: usize) -> Option<String> {
+/// The opening of a title that names changed files.
+pub(crate) const NAMED_BY_FILES: &str = "Changes to ";
+
+/// Names a report by the changed files that it names, or by those of its turn: nothing else stands for a list of changes.
+fn changed_files(ending: &Ending<'_>, at: usize, part: &Part) -> Option<String> {
     const MAX_FILES: usize = 3;
-    let files = ending.files(ending.turn(at));
+    let texts: Vec<&str> = part.statements.iter().map(|one| one.text.as_str()).collect();
+    let mut files = mentioned(&ending.files(0..at + 1), &texts.join(" "));
+    if files.is_empty() {
+        files = ending.files(ending.turn(at));
+    }
+    files.sort_by_key(|file| is_test_or_text(file));
     let names: Vec<String> = files
         .iter()
         .take(MAX_FILES)
@@ -164,7 +172,7 @@ fn changed_files(ending: &Ending<'_>, at: usize) -> Option<String> {
     } else {
         format!("{} and {last}", others.join(", "))
     };
-    Some(format!("Changes to {list}"))
+    Some(format!("{NAMED_BY_FILES}{list}"))
 }
 
 /// Returns the first statement of a report about changes that names nothing: "Cache misses are logged at level debug".
@@ -331,7 +339,7 @@ fn kept(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) -> Vec<St
             && is_memorable(point.role)
             && is_readable(point, source)
             && !ending.is_stale(&point.text, at)
-            && !(source == Source::Report && ending.is_said_later(&point.text, at));
+            && !(source == Source::Report && ending.is_said_elsewhere(&point.text, at));
         if is_kept {
             out.push(Statement {
                 text: point.text.clone(),

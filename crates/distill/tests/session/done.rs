@@ -177,3 +177,25 @@ fn a_finding_that_still_holds_is_told_beside_the_changes() {
         ]
     );
 }
+
+#[test]
+fn a_hand_over_with_room_says_how() {
+    let text = concat!(
+        "Moved the validation of `import` into the steps, because the reader lost the line number.\n\n",
+        "- `parse_header` refuses a header without a version before any record is written\n",
+        "- `read_rows` passes the number of each line to the error that it returns\n",
+        "- `Quarantine` keeps rows with a wrong checksum in a folder beside the archive\n",
+        "- the progress bar counts bytes, so a file with long rows moves it evenly\n",
+        "- `--strict` ends at the first damaged row with exit code 3\n",
+        "- `retry_upload` waits twice as long after every refusal by the server\n",
+    );
+    let memory = compose(&[turn(
+        1,
+        "Tell the line of a damaged record",
+        vec![edit("src/import.rs"), report(text)],
+    )]);
+    let [done] = memory.handover.done.as_slice() else {
+        panic!("one outcome: {:?}", memory.handover.done);
+    };
+    assert!(done.contains("`retry_upload` waits twice"), "{done}");
+}

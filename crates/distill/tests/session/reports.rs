@@ -356,3 +356,61 @@ fn the_reason_for_a_change_is_no_remedy_that_was_weighed() {
         "`Importer.load/1` should insert rows in one statement because each row opens a transaction.";
     assert!(!text(weighed).contains("opens a transaction"));
 }
+
+const CHANGE_REPORT: &str = "## Changes\n\n**1. `src/slice.rs`**\n- Added `slice_from(text, line)`, which skips the lines before a checkpoint\n\n**2. `src/explain.rs`**\n- `explain` reads prompts from the slice instead of `prompt.txt`, because that file has all prompts of the session\n";
+
+#[test]
+fn a_review_does_not_replace_the_report_of_the_work() {
+    let memory = compose(&[
+        turn(
+            1,
+            "Scope `explain` to its checkpoint",
+            vec![
+                edit("src/slice.rs"),
+                edit("src/explain.rs"),
+                report(CHANGE_REPORT),
+            ],
+        ),
+        turn(
+            2,
+            "Now review the code of this branch",
+            vec![report(
+                "The branch adds `slice_from(text, line)` in `src/slice.rs`, which skips the lines before a checkpoint, and `explain` reads prompts from the slice instead of `prompt.txt` in `src/explain.rs`, because that file has all prompts of the session.",
+            )],
+        ),
+    ]);
+    let turns: Vec<u32> = memory.observations.iter().map(|one| one.turn).collect();
+    assert_eq!(turns, [1], "{}", text_of(&memory));
+}
+
+#[test]
+fn a_list_of_changes_is_named_by_the_files_it_names() {
+    let memory = compose(&[
+        turn(
+            1,
+            "Go",
+            vec![edit("src/new_reset.rs"), edit("src/cli.rs"), edit("src/reset.rs")],
+        ),
+        turn(
+            2,
+            "Now also the tests",
+            vec![
+                edit("tests/reset.rs"),
+                report(
+                    "## Changes\n\n- Fixed `cli.rs`: an unknown strategy is an error\n- Fixed `new_reset.rs`: it clears sessions without a branch\n- Updated tests\n",
+                ),
+            ],
+        ),
+    ]);
+    let last = memory.observations.last().expect("the report is a memory");
+    assert_eq!(
+        last.observation.title,
+        "Changes to `new_reset.rs` and `cli.rs`",
+        "{}",
+        text_of(&memory)
+    );
+    assert_eq!(
+        last.observation.files_modified,
+        ["src/new_reset.rs", "src/cli.rs", "tests/reset.rs"]
+    );
+}
