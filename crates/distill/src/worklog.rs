@@ -150,6 +150,9 @@ pub struct CommandRun {
     /// The line that sums up the output, such as `12 passed, 1 failed`.
     #[serde(default)]
     pub result_line: Option<String>,
+    /// The changed files that `git status` listed; `None` for any other command.
+    #[serde(default)]
+    pub changed_files: Option<Vec<String>>,
 }
 
 /// The purpose of a command.

@@ -101,6 +101,7 @@ fn run() -> impl Strategy<Value = Action> {
                 failed_part,
                 error,
                 result_line: None,
+                changed_files: None,
             })
         },
     )

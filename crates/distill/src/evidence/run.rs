@@ -148,7 +148,26 @@ pub(super) fn read(parts: &[Simple<'_>], output: &Output) -> Option<CommandRun> 
             None
         },
         result_line: result_line(parts, purpose, output),
+        changed_files: changed_files(parts, output),
     })
+}
+
+/// Returns the files that a `git status` of the whole working tree listed.
+fn changed_files(parts: &[Simple<'_>], output: &Output) -> Option<Vec<String>> {
+    let [status] = parts else { return None };
+    let ("status", arguments) = git::subcommand(status) else {
+        return None;
+    };
+    let is_whole = git::folder(status).is_none() && arguments.iter().all(|word| word.starts_with('-'));
+    let is_known = status.program() == "git" && is_whole && output.status == Some(true);
+    is_known
+        .then(|| verdict::changed_files(&output.text, arguments.iter().any(is_short_status)))
+        .flatten()
+}
+
+/// Recognizes the options that print one line per file.
+fn is_short_status(word: &String) -> bool {
+    matches!(word.as_str(), "-s" | "--short" | "--porcelain" | "-sb")
 }
 
 fn result_line(parts: &[Simple<'_>], purpose: Purpose, output: &Output) -> Option<String> {
@@ -169,8 +188,7 @@ fn tree_state(command: &Simple<'_>, output: &str) -> Option<String> {
     let ("status", arguments) = git::subcommand(command) else {
         return None;
     };
-    let is_short = |word: &String| matches!(word.as_str(), "-s" | "--short" | "--porcelain" | "-sb");
-    (command.program() == "git").then(|| verdict::tree_state(output, arguments.iter().any(is_short)))
+    (command.program() == "git").then(|| verdict::tree_state(output, arguments.iter().any(is_short_status)))
 }
 
 /// Judges the result. The exit code decides unless a pipe or a later command hides it; then the output must say so.

@@ -233,6 +233,47 @@ pub(super) fn tree_state(output: &str, is_short: bool) -> String {
     cut(&lines.join("; "), 240).to_owned()
 }
 
+/// Returns the changed files that `git status` listed, or `None` if the list is too long to be kept or was cut.
+pub(super) fn changed_files(output: &str, is_short: bool) -> Option<Vec<String>> {
+    const MAX_FILES: usize = 60;
+    let mut is_untracked = false;
+    let mut files = Vec::new();
+    for line in output.lines() {
+        let file = if is_short {
+            // A client may strip the space before the first status letter.
+            line.trim_start()
+                .split_once(' ')
+                .filter(|(code, _)| code.len() <= 2 && code.chars().all(|c| "MADRCUT?".contains(c)))
+                .map(|(_, file)| file)
+        } else {
+            is_untracked = match line.starts_with(char::is_whitespace) {
+                false if !line.is_empty() => line.starts_with("Untracked files"),
+                _ => is_untracked,
+            };
+            listed(line, is_untracked)
+        };
+        files.extend(file.map(|file| {
+            let file = file.rsplit_once(" -> ").map_or(file, |(_, new)| new);
+            file.trim().trim_matches('"').to_owned()
+        }));
+    }
+    (files.len() <= MAX_FILES).then_some(files)
+}
+
+/// Returns the file of one line of the long form of `git status`.
+fn listed(line: &str, is_untracked: bool) -> Option<&str> {
+    let entry = line.trim();
+    if !line.starts_with(char::is_whitespace) || entry.is_empty() || entry.starts_with('(') {
+        return None;
+    }
+    match entry.split_once(": ") {
+        Some((label, file)) if !is_untracked && label.chars().all(|c| c.is_ascii_lowercase() || c == ' ') => {
+            Some(file)
+        }
+        _ => is_untracked.then_some(entry),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,5 +345,19 @@ mod tests {
         );
         assert_eq!(tree_state("## main\n M a\n?? b\n", true), "2 changed files");
         assert_eq!(tree_state("", true), "nothing to commit, working tree clean");
+    }
+
+    #[test]
+    fn the_changed_files_of_a_tree_are_read() {
+        let long = "On branch x\nChanges to be committed:\n  (use \"git restore\")\n\tnew file:   a.rs\n\nChanges not staged for commit:\n\tmodified:   src/b.rs\n\trenamed:    c.rs -> d.rs\n\nUntracked files:\n  (use \"git add\")\n\tnotes/\n\nno changes added to commit";
+        let files = |output, is_short| changed_files(output, is_short).expect("the list is short");
+        assert_eq!(files(long, false), ["a.rs", "src/b.rs", "d.rs", "notes/"]);
+        assert_eq!(
+            files("## main\n M a.rs\n?? \"my notes/\"\nR  b.rs -> c.rs\n", true),
+            ["a.rs", "my notes/", "c.rs"]
+        );
+        assert_eq!(files("M a.rs\n", true), ["a.rs"]);
+        assert!(files("On branch x\nnothing to commit, working tree clean", false).is_empty());
+        assert_eq!(changed_files(&"?? a\n".repeat(61), true), None);
     }
 }

@@ -151,7 +151,7 @@ pub(crate) fn state(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String>
     };
     let clean = timeline.steps.iter().rposition(is_clean);
     let saved = last_commit.map(|commit| commit.at).max(clean);
-    let uncommitted = ending.files(saved.map_or(0, |at| at + 1)..end);
+    let uncommitted = uncommitted(timeline, ending, saved.map_or(0, |at| at + 1));
     if !uncommitted.is_empty() {
         out.push(format!("Changed, not committed: {}", list(&uncommitted)));
     }
@@ -167,6 +167,38 @@ pub(crate) fn state(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String>
         ));
     }
     out
+}
+
+/// Returns the files that changed from a step on and are not committed. What the last `git status` does not list was committed
+/// or taken back without the agent.
+fn uncommitted<'a>(timeline: &Timeline<'_>, ending: &Ending<'a>, from: usize) -> Vec<&'a str> {
+    let listed = |step: &Step<'_>| match step.action() {
+        Some(Action::Run(run)) => run.changed_files.clone(),
+        _ => None,
+    };
+    let status = (from..timeline.steps.len())
+        .rev()
+        .find_map(|at| Some((at, listed(&timeline.steps[at])?)));
+    let Some((at, listed)) = status else {
+        return ending.files(from..ending.end());
+    };
+    let later = ending.files(at + 1..ending.end());
+    let mut files = ending.files(from..ending.end());
+    files.retain(|file| later.contains(file) || listed.iter().any(|path| is_same_file(file, path)));
+    files
+}
+
+/// Compares a path of the project with one that `git status` printed, which is relative to the folder of the command and may
+/// stand for a whole folder.
+fn is_same_file(file: &str, path: &str) -> bool {
+    let path = path.trim_start_matches("../");
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    ends(file, path)
+        || ends(path, file)
+        || (path.ends_with('/') && format!("/{file}").contains(&format!("/{path}")))
 }
 
 /// Returns the code that changed after a step.

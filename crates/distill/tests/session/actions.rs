@@ -80,6 +80,7 @@ pub(crate) fn run(command: &str, purpose: Purpose, error: Option<&str>) -> Actio
             line: line.to_owned(),
         }),
         result_line: None,
+        changed_files: None,
     })
 }
 

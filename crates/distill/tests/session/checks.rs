@@ -130,3 +130,29 @@ fn a_deleted_folder_takes_its_files_along() {
     .state;
     assert_eq!(state, ["Changed, not committed: `testing_notes.md`"]);
 }
+
+#[test]
+fn files_that_a_status_does_not_list_were_committed_elsewhere() {
+    let status = |files: &[&str]| {
+        let Action::Run(mut status) = run("git status --short", Purpose::Inspect, None) else {
+            unreachable!("`run` makes a run");
+        };
+        status.changed_files = Some(files.iter().map(ToString::to_string).collect());
+        Action::Run(status)
+    };
+    let handover = handover(vec![(
+        "Cap the cache",
+        vec![
+            edit("src/cache.rs"),
+            edit("src/limit.rs"),
+            edit("docs/a/cache.md"),
+            status(&["limit.rs", "docs/a/"]),
+            edit("src/late.rs"),
+            report("`Cache` now holds 512 entries."),
+        ],
+    )]);
+    assert_eq!(
+        handover.state,
+        ["Changed, not committed: `src/limit.rs`, `docs/a/cache.md`, `src/late.rs`"]
+    );
+}

@@ -124,6 +124,7 @@ fn a_compound_command_does_not_blame_its_first_part() {
         failed_part: None,
         error: None,
         result_line: None,
+        changed_files: None,
     });
     let memory = compose(&[turn(
         1,
