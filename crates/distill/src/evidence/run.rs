@@ -161,13 +161,13 @@ fn changed_files(parts: &[Simple<'_>], output: &Output) -> Option<Vec<String>> {
     let is_whole = git::folder(status).is_none() && arguments.iter().all(|word| word.starts_with('-'));
     let is_known = status.program() == "git" && is_whole && output.status == Some(true);
     is_known
-        .then(|| verdict::changed_files(&output.text, arguments.iter().any(is_short_status)))
+        .then(|| verdict::changed_files(&output.text, arguments.iter().any(|word| is_short_status(word))))
         .flatten()
 }
 
 /// Recognizes the options that print one line per file.
-fn is_short_status(word: &String) -> bool {
-    matches!(word.as_str(), "-s" | "--short" | "--porcelain" | "-sb")
+fn is_short_status(word: &str) -> bool {
+    matches!(word, "-s" | "--short" | "--porcelain" | "-sb")
 }
 
 fn result_line(parts: &[Simple<'_>], purpose: Purpose, output: &Output) -> Option<String> {
@@ -188,7 +188,8 @@ fn tree_state(command: &Simple<'_>, output: &str) -> Option<String> {
     let ("status", arguments) = git::subcommand(command) else {
         return None;
     };
-    (command.program() == "git").then(|| verdict::tree_state(output, arguments.iter().any(is_short_status)))
+    (command.program() == "git")
+        .then(|| verdict::tree_state(output, arguments.iter().any(|word| is_short_status(word))))
 }
 
 /// Judges the result. The exit code decides unless a pipe or a later command hides it; then the output must say so.

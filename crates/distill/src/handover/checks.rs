@@ -136,7 +136,6 @@ fn counts_results(line: &str) -> bool {
 /// Describes the working tree: commits that were not pushed, files changed after the last commit and after the last check.
 pub(crate) fn state(timeline: &Timeline<'_>, ending: &Ending<'_>) -> Vec<String> {
     let mut out = Vec::new();
-    let end = timeline.steps.len();
     let last_commit = ending.commits.last();
     let unpushed = ending.commits.iter().filter(|commit| !commit.is_pushed).count();
     if unpushed > 0 && unpushed < ending.commits.len() {
