@@ -19,8 +19,9 @@ pub(crate) use phrases::{Phrases, lower_head};
 pub(crate) use request::{Intent, condense, cut_at_word, intent, is_output, without_client_markup};
 pub(crate) use sentences::sentences;
 pub(crate) use speech::{
-    Deferral, announces_work, deferral, has_cause, has_contrast, imperative, is_directive, is_instruction,
-    is_narration, is_question, is_verdict, names_subject, opens_with_pronoun, strip_openers,
+    Deferral, announces_work, deferral, has_cause, has_contrast, imperative, is_directive, is_guess,
+    is_instruction, is_narration, is_question, is_verdict, is_weighing, names_subject, opens_with_pronoun,
+    strip_openers,
 };
 pub(crate) use title::{MAX_TITLE, fit_title, sentence_case};
 pub(crate) use verbs::{Form, is_change_verb, is_statement, opens_with_change, verb};

@@ -162,6 +162,23 @@ static CAUSES: Phrases = Phrases::new(concat!(
     "triggers|triggered",
 ));
 
+/// Reports whether a sentence guesses.
+pub(crate) fn is_guess(sentence: &str) -> bool {
+    GUESSES.within(&sentence.to_lowercase())
+}
+
+static GUESSES: Phrases = Phrases::new(
+    "maybe|perhaps|probably|possibly|presumably|likely|might be|may be|suspect|hypothesis|i think|not sure",
+);
+
+/// Reports whether a sentence guesses, weighs a remedy or intends one: it gives no reason yet.
+pub(crate) fn is_weighing(sentence: &str) -> bool {
+    is_guess(sentence) || WEIGHED.within(&sentence.to_lowercase())
+}
+
+static WEIGHED: Phrases =
+    Phrases::new("would be to|simplest|either|might|wait|going to|we want|need to|should");
+
 /// Reports whether a sentence sets a limit or a contrast: the traps of a code base.
 pub(crate) fn has_contrast(sentence: &str) -> bool {
     CONTRASTS.within(&sentence.to_lowercase())
@@ -406,6 +423,13 @@ mod tests {
         assert!(is_verdict("Everything is green — 254 tests."));
         assert!(!is_verdict("All workers share one queue."));
         assert!(!is_verdict("All tests and linting pass, but `load` is slow."));
+    }
+
+    #[test]
+    fn a_guess_differs_from_a_risk() {
+        assert!(is_guess("The driver is probably too old."));
+        assert!(is_guess("I think `parse` runs twice."));
+        assert!(!is_guess("Without the lock two workers might write at once."));
     }
 
     #[test]

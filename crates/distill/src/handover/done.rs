@@ -1,8 +1,8 @@
 //! Completed work: commits, pull requests, and what the reports say about work without a commit.
 
 use crate::english::{
-    Form, Phrases, Words, code, count_names, has_cause, imperative, is_change_verb, is_statement, lower_head,
-    names_subject, opens_with_change, opens_with_pronoun, sentences, verb,
+    Form, Phrases, Words, code, count_names, has_cause, imperative, is_change_verb, is_guess, is_statement,
+    lower_head, names_subject, opens_with_change, opens_with_pronoun, sentences, verb,
 };
 use crate::episodes::Timeline;
 use crate::memories::{
@@ -430,14 +430,12 @@ fn without_label(text: &str) -> &str {
 /// Reports whether a statement tells neither a guess nor the state before a change.
 pub(super) fn is_settled(statement: &str) -> bool {
     let lower = statement.to_lowercase();
-    !EARLIER.starts(&lower) && !GUESSES.within(&lower) && !is_first_person(statement)
+    !EARLIER.starts(&lower) && !is_guess(statement) && !UNSURE.within(&lower) && !is_first_person(statement)
 }
 
 static EARLIER: Phrases = Phrases::new("previously|before|old|was|earlier|current behavior|currently");
-static GUESSES: Phrases = Phrases::new(concat!(
-    "might|maybe|perhaps|probably|possibly|most likely|likely|seems|could be|may be|i think|i suspect|not sure|",
-    "hypothesis|presumably|would",
-));
+/// Words of an impression or a condition, not of a result.
+static UNSURE: Phrases = Phrases::new("might|seems|could be|would");
 
 /// Returns the causes that the reports state, latest first. A session with changes gives its reasons with them: there only
 /// what is called the root cause counts.

@@ -5,10 +5,9 @@ use backstory_model::ObservationType;
 use super::command::{command_key, is_compound, is_variant, simple_commands, targets};
 use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person, title_of};
 use super::ending::Ending;
-use super::report::WEIGHED;
 use crate::english::{
     Form, Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative, is_statement,
-    opens_with_change, verb,
+    is_weighing, opens_with_change, verb,
 };
 use crate::episodes::Timeline;
 use crate::prose::SectionRole;
@@ -273,7 +272,7 @@ fn reasons_between(timeline: &Timeline<'_>, range: std::ops::Range<usize>) -> Ve
                 || (names > 0 && is_statement(&point.text));
             let is_plan = is_first_person(&point.text) && !reports_deed(&point.text);
             let lower = point.text.to_lowercase();
-            let is_plan = is_plan || WEIGHED.within(&lower);
+            let is_plan = is_plan || is_weighing(&point.text);
             let is_expected = EXPECTED.within(&lower);
             if explains && !is_plan && !is_expected && point.text.chars().count() <= MAX_REASONS {
                 out.push(Statement {

@@ -199,3 +199,20 @@ fn a_hand_over_with_room_says_how() {
     };
     assert!(done.contains("`retry_upload` waits twice"), "{done}");
 }
+
+#[test]
+fn a_guess_is_no_finding() {
+    for guess in ["probably opens", "seems to open"] {
+        let done = handover(vec![(
+            "Why is the import slow?",
+            vec![report(&format!(
+                "`Driver` {guess} a connection per row, because it has no pool. `import` is slow because `parse` runs once per line."
+            ))],
+        )])
+        .done;
+        assert_eq!(
+            done,
+            ["Found: `import` is slow because `parse` runs once per line"]
+        );
+    }
+}
