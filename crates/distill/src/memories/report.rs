@@ -14,7 +14,7 @@ use super::{change, kind::is_test_or_text, mentioned, select};
 use crate::Action;
 use crate::english::{
     Form, Phrases, Words, code, count_names, fit_title, has_cause, is_change_verb, is_statement,
-    opens_with_change, opens_with_pronoun, outside_code, sentence_case, verb,
+    opens_with_change, opens_with_pronoun, outside_code, sentence_case, sentences, verb,
 };
 use crate::episodes::Timeline;
 use crate::prose::{Message, Point, SectionRole, Topic};
@@ -329,48 +329,73 @@ const fn is_memorable(role: SectionRole) -> bool {
     }
 }
 
-/// Returns the statements of a topic that still hold. A sentence that continues one that was left out goes with it.
+/// Returns the statements of a topic that still hold. A sentence that continues one that was left out goes with it, and a list
+/// stays whole unless others say all of it: "three fixes" with two of them is worse than saying it twice.
 fn kept(topic: &Topic, source: Source, at: usize, ending: &Ending<'_>) -> Vec<Statement> {
+    let is_repeated = |point: &Point| source == Source::Report && ending.is_said_elsewhere(&point.text, at);
+    let mut items = topic.points.iter().filter(|point| point.is_item);
+    let is_list_repeated = items.all(is_repeated);
     let mut out = Vec::new();
     let mut is_kept = true;
     for point in &topic.points {
         let continues = !point.is_item && opens_with_pronoun(&point.text);
-        is_kept = (is_kept || !continues)
-            && is_memorable(point.role)
-            && is_readable(point, source)
-            && !ending.is_stale(&point.text, at)
-            && !(source == Source::Report && ending.is_said_elsewhere(&point.text, at));
-        if is_kept {
-            out.push(Statement {
-                text: point.text.clone(),
-                title: point.title.clone(),
-                is_item: point.is_item,
-                role: point.role,
-            });
-        }
+        let repeats = if point.is_item {
+            is_list_repeated
+        } else {
+            is_repeated(point)
+        };
+        let text = readable(point, source).filter(|text| {
+            (is_kept || !continues) && is_memorable(point.role) && !repeats && !ending.is_stale(text, at)
+        });
+        is_kept = text.is_some();
+        out.extend(text.map(|text| Statement {
+            text,
+            title: point.title.clone().filter(|title| tells_reader(title, source)),
+            is_item: point.is_item,
+            role: point.role,
+        }));
     }
     out
 }
 
-/// Praise, and words of the agent about itself, tell the next reader nothing.
-fn is_readable(point: &Point, source: Source) -> bool {
+/// Returns the text of a point without the sentences that tell the next reader nothing: praise, guesses, words of the agent about
+/// itself and to the user.
+fn readable(point: &Point, source: Source) -> Option<String> {
     /// "Files: `a.rs`, `b.rs`" says nothing.
     const MIN_PROSE_WORDS: usize = 2;
-    point.text.chars().count() <= MAX_STATEMENT
-        && outside_code(&point.text)
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .count()
-            >= MIN_PROSE_WORDS
-        && !(is_generality(&point.text) && count_names(&point.text) == 0)
-        && !point.text.starts_with('(')
-        && !point.text.starts_with("You ")
-        && (source == Source::Commit
-            || has_cause(&point.text)
-            || !(is_praise(&point.text) || is_first_person(&point.text)))
-        && !FILE_LISTS.starts(&point.text.to_lowercase())
-        && !TALK.starts(&point.text.to_lowercase())
-        && (source == Source::Commit || !GUESSES.within(&point.text.to_lowercase()))
+    let text = &point.text;
+    let prose = outside_code(text);
+    let words = prose
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let is_told = text.chars().count() <= MAX_STATEMENT
+        && words.count() >= MIN_PROSE_WORDS
+        && !(is_generality(text) && count_names(text) == 0)
+        && !text.starts_with('(')
+        && !FILE_LISTS.starts(&text.to_lowercase());
+    if !is_told {
+        return None;
+    }
+    let all = sentences(text);
+    let told: Vec<&str> = all
+        .iter()
+        .copied()
+        .filter(|sentence| tells_reader(sentence, source))
+        .collect();
+    if told.len() == all.len() {
+        return Some(text.clone());
+    }
+    (!told.is_empty()).then(|| told.join(" "))
+}
+
+/// Reports whether a sentence tells the next reader something.
+fn tells_reader(sentence: &str, source: Source) -> bool {
+    let lower = sentence.to_lowercase();
+    let is_own = source == Source::Commit;
+    !sentence.starts_with("You ")
+        && (is_own || has_cause(sentence) || !(is_praise(sentence) || is_first_person(sentence)))
+        && !TALK.starts(&lower)
+        && (is_own || !GUESSES.within(&lower))
 }
 
 static FILE_LISTS: Phrases = Phrases::new(concat!(

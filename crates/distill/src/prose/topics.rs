@@ -83,18 +83,19 @@ fn topic(section: &Section) -> Topic {
     let mut announced = None;
     for block in &section.blocks {
         if block.is_item {
-            let text = with_children(block);
-            if let Some(open) = &mut lead {
-                if open.text.chars().count() + text.chars().count() < MAX_JOINED {
-                    let separator = if open.text.ends_with(':') { " " } else { "; " };
-                    open.text.push_str(separator);
-                    open.text.push_str(text.trim_end_matches(['.', ';']));
-                    continue;
+            for text in with_children(block) {
+                if let Some(open) = &mut lead {
+                    if open.text.chars().count() + text.chars().count() < MAX_JOINED {
+                        let separator = if open.text.ends_with(':') { " " } else { "; " };
+                        open.text.push_str(separator);
+                        open.text.push_str(text.trim_end_matches(['.', ';']));
+                        continue;
+                    }
+                    announced = Some(open.role);
+                    points.extend(lead.take().and_then(closed));
                 }
-                announced = Some(open.role);
-                points.extend(lead.take().and_then(closed));
+                push_item(block, announced.unwrap_or(section.role), text, &mut points);
             }
-            push_item(block, announced.unwrap_or(section.role), text, &mut points);
             continue;
         }
         announced = None;
@@ -206,25 +207,34 @@ fn push_item(block: &Block, list_role: SectionRole, text: String, points: &mut V
     }
 }
 
-fn with_children(block: &Block) -> String {
-    let mut text = block.text.clone();
+/// Joins an entry and its nested entries: one text, or several if they are too long for one.
+fn with_children(block: &Block) -> Vec<String> {
+    const MAX_LABEL: usize = 80;
+    let mut out = vec![block.text.clone()];
     for child in &block.children {
-        if text.chars().count() + child.chars().count() > MAX_JOINED {
-            break;
+        let last = out.last_mut().expect("there is the entry itself");
+        if last.chars().count() + child.chars().count() > MAX_JOINED {
+            let label = block.text.trim_end_matches([':', '.']);
+            out.push(if label.chars().count() <= MAX_LABEL {
+                format!("{label}: {child}")
+            } else {
+                child.clone()
+            });
+            continue;
         }
-        let is_name = outside_code(&text).trim().is_empty();
-        let separator = match (is_name, text.ends_with(':')) {
+        let is_name = outside_code(last).trim().is_empty();
+        let separator = match (is_name, last.ends_with(':')) {
             (true, _) => ": ",
             (_, true) => " ",
             _ => "; ",
         };
-        text = format!(
+        *last = format!(
             "{}{separator}{}",
-            text.trim_end_matches(['.', ';']),
+            last.trim_end_matches(['.', ';']),
             child.trim_end_matches(['.', ';'])
         );
     }
-    text
+    out
 }
 
 /// "Summary" says nothing about the subject; "Merge conflicts" does.
