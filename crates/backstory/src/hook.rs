@@ -3,9 +3,9 @@
 //! Never fails, never blocks, and prints only output that the host honors. Not on this path: argument parser, SQLite
 //! writes, TOML (unless the settings changed), regular expressions, time zones, logging frameworks, waits for other processes.
 
-mod file_lookup;
 mod name;
 mod output;
+mod tool_lookup;
 
 use std::{
     io::{self, Write},
@@ -27,8 +27,8 @@ use backstory_model::Host;
 use backstory_system::read_stdin;
 
 use crate::receipt;
-use file_lookup::FileLookup;
 use name::Hook;
+use tool_lookup::ToolLookup;
 
 /// Runs `backstory hook <words>`.
 pub(crate) fn run(words: &[String]) {
@@ -83,8 +83,8 @@ fn handle(words: &[String], environment: Environment) -> RecordOutcome {
     let spec = spec.unwrap_or(host::HOSTS[0]);
     let outcome = match (hook, input) {
         (Hook::PreToolUse, input) => {
-            if let Some(look) = input.ok().and_then(|input| FileLookup::read(&engine, input)) {
-                output::print_file(&engine, spec, &look);
+            if let Some(look) = input.ok().and_then(|input| ToolLookup::read(&engine, input)) {
+                output::print_lookup(&engine, spec, &look);
             }
             return RecordOutcome::Nothing("no event is recorded before a tool use");
         }

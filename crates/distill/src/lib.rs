@@ -8,6 +8,8 @@
 //! Everything but `provider` is pure: no store, no clock, no environment. The same logs always give the same memories.
 
 mod answer;
+mod command_results;
+mod command_rules;
 mod digest;
 mod english;
 mod episodes;
@@ -24,8 +26,9 @@ mod worklog;
 
 pub use answer::{Answer, AnswerError, ModelObservation, ModelSummary, read as read_answer, refine};
 pub use backstory_model::{Distilled, NewObservation, NewSummary};
+pub use command_rules::{RuledOut, ruled_out};
 pub use digest::{Digest, ToolEvidence, digest};
-pub use evidence::{LoadCall, TurnEvidence, record, record_each};
+pub use evidence::{KeyedCommand, LoadCall, TurnEvidence, keyed_commands, record, record_each};
 pub use memories::Source as MemorySource;
 pub use price::{Price, price};
 pub use prompt::{KnownMemory, Prompt, prompt};

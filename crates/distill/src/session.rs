@@ -3,6 +3,8 @@
 pub use backstory_model::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};
 
 use crate::TurnLog;
+use crate::command_results::command_results;
+use crate::command_rules::command_rules;
 use crate::english::{MAX_TITLE, fit_title};
 use crate::episodes::{self, Span, Timeline};
 use crate::handover;
@@ -32,6 +34,8 @@ pub fn compose_without(logs: &[TurnLog], skipped: Option<Source>) -> SessionMemo
         summaries: handover::summaries(&timeline, &ending, &observations, &handover),
         observations,
         handover,
+        commands: command_results(logs),
+        rules: command_rules(logs),
     }
 }
 

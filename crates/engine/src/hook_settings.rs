@@ -9,7 +9,7 @@ use crate::{
     engine::Engine,
     home::Home,
     settings::{
-        self, ContextSettings, SettingEntry,
+        self, ContextSettings, RecallSettings, Receipts, SettingEntry, Ui,
         hook_cache::{self, HookSection, Stamp, Validity},
     },
 };
@@ -45,6 +45,16 @@ pub fn load(engine: &Engine) -> HookSettings {
 /// Reads the settings of injections.
 pub fn context(engine: &Engine) -> ContextSettings {
     section(engine).0
+}
+
+/// Reads the settings of recall before an action.
+pub fn recall(engine: &Engine) -> RecallSettings {
+    section(engine).0
+}
+
+/// Reads which injections are shown to the user.
+pub fn receipts(engine: &Engine) -> Receipts {
+    section::<Ui>(engine).0.receipts
 }
 
 /// Reads a section. An invalid setting has its default value; commands report it.

@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 use backstory_capture::private;
-use backstory_model::{Handle, Timestamp};
+use backstory_model::{CommandKey, Handle, Timestamp};
 use backstory_system::{self as system, OwnerOnly as _};
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ use crate::home::Home;
 pub struct InjectionRecord {
     /// Time of the decision.
     pub at: Timestamp,
-    /// Trigger: `start`, `prompt`, `file` or `failure`.
+    /// Trigger: `start`, `prompt`, `file`, `failure` or `command`.
     pub moment: String,
     /// Handle of the memory; absent if there was nothing to inject about a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,6 +33,9 @@ pub struct InjectionRecord {
     /// File of the lookup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// Key of the command that a warning was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<i64>,
     /// Reason for the decision.
     pub reason: String,
     /// Approximate size in tokens.
@@ -91,6 +94,13 @@ impl InjectionLog {
         self.entries()
             .iter()
             .any(|entry| entry.file.as_deref() == Some(path))
+    }
+
+    /// Returns true if there was a warning about the command.
+    pub fn has_command_warning(&self, key: CommandKey) -> bool {
+        self.entries()
+            .iter()
+            .any(|entry| entry.command == Some(key.get()))
     }
 
     /// Appends records.

@@ -2,11 +2,12 @@
 //! settings and the injection log.
 //!
 //! Does not parse arguments, print or exit; the binary does. Never reads the clock or the environment on its own: the caller
-//! passes an [`engine::Engine`] that holds both. Hooks run `record`, `hook_settings` and `injection_log`, so these must stay free
+//! passes an [`engine::Engine`] that holds both. Hooks run `record`, `before_command`, `hook_settings` and `injection_log`, so these must stay free
 //! of regular expressions, TOML (unless a setting has changed) and writes to SQLite.
 
 pub mod atomic_file;
 pub mod backups;
+pub mod before_command;
 pub mod clock;
 pub mod connection;
 pub mod counters;

@@ -66,4 +66,6 @@ id_types! {
     ChangeId;
     /// Identifies a call in the ledger.
     CallId;
+    /// Identifies an invocation: a hash of the parts of a command that two runs of it share.
+    CommandKey;
 }

@@ -22,12 +22,16 @@ pub use event::{Event, EventKind, EventSource, EventState, Host};
 pub use evidence::{EvidenceItem, EvidenceKind};
 pub use handle::{Handle, MemoryKind, ParseHandleError};
 pub use id::{
-    CallId, ChangeId, DocumentId, EpisodeId, EventId, ObservationId, ProjectId, SessionId, SummaryId, TurnId,
+    CallId, ChangeId, CommandKey, DocumentId, EpisodeId, EventId, ObservationId, ProjectId, SessionId,
+    SummaryId, TurnId,
 };
 pub use memory::{Distiller, NoteAuthor, ObservationType, SessionStatus};
 pub use path::{from_drive, has_drive, is_file_path, relative_path};
 pub use project::ProjectIdentity;
 pub use prompt::is_machine_made;
-pub use session_memory::{Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation};
+pub use session_memory::{
+    Checkpoint, CommandLesson, CommandResult, CommandRule, Episode, Handover, ItemRef, SessionMemory,
+    SessionObservation,
+};
 pub use timestamp::Timestamp;
 pub use tool_input::{ToolInput, ToolSubject};

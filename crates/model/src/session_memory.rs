@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Distilled, NewObservation, NewSummary, Timestamp};
+use crate::{CommandKey, Distilled, NewObservation, NewSummary, Timestamp};
 
 /// Everything that is remembered of a session, derived from the work logs of all its turns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +17,49 @@ pub struct SessionMemory {
     pub summaries: Vec<Checkpoint>,
     /// The state of the work at the end of the session.
     pub handover: Handover,
+    /// The last result of each command, for recall before a command.
+    pub commands: Vec<CommandResult>,
+    /// Commands that the user ruled out.
+    pub rules: Vec<CommandRule>,
+}
+
+/// The last result of an invocation in a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandResult {
+    /// The invocation.
+    pub key: CommandKey,
+    /// The number of the turn.
+    pub turn: u32,
+    /// The time of the run.
+    pub at: Timestamp,
+    /// Present if it failed and something else worked; absent if it passed.
+    pub lesson: Option<CommandLesson>,
+}
+
+/// A command that failed, and the one that worked instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLesson {
+    /// The command that failed.
+    pub failed: String,
+    /// The error line.
+    pub error: Option<String>,
+    /// The command that worked.
+    pub remedy: String,
+}
+
+/// A command that the user ruled out in his own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandRule {
+    /// The invocation.
+    pub key: CommandKey,
+    /// A word that the command must contain: the branch of "never push to main".
+    pub target: Option<String>,
+    /// The sentence, verbatim.
+    pub words: String,
+    /// The number of the turn.
+    pub turn: u32,
+    /// The time.
+    pub at: Timestamp,
 }
 
 /// A contiguous piece of work inside a session.

@@ -179,7 +179,7 @@ fn fold(c: char) -> char {
 }
 
 /// Puts text that a tool printed, such as a path or the name of a branch, between backticks, from which it cannot escape.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("`{}`", text.replace('`', "'"))
 }
 

@@ -26,7 +26,7 @@ pub use context::{
     open_work,
 };
 pub use files_now::{CitedFileStatus, cited_file_statuses};
-pub use frame::escape_for_frame;
+pub use frame::{escape_for_frame, quoted};
 pub use hit::{Query, SearchHit};
 pub use index::{FlushPolicy, IndexError, embed_next, file_vectors, repair_vectors};
 pub use injection::{Injection, InjectionTarget, at_failure, at_file, at_prompt, stated_error};

@@ -29,6 +29,7 @@ pub use maintenance::forget::{Forgotten, Selection};
 pub use maintenance::retain::{Retention, RetentionReport};
 pub use maintenance::salvage::Salvaged;
 pub use memory::changes::{Change, ChangeEvent};
+pub use memory::command_rows::{KnownFailure, KnownRule};
 pub use memory::edit::MemoryEdit;
 pub use memory::evidence_rows::EvidenceItems;
 pub use memory::fields::Fields;

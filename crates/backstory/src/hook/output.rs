@@ -15,20 +15,24 @@ use backstory_capture::{
 };
 use backstory_engine::record::RecordOutcome;
 use backstory_engine::{
+    before_command::before_command,
     engine::Engine,
     hook_settings,
     injection_log::{InjectionLog, InjectionRecord},
     project_claims::{self, ClaimState},
-    settings::ContextSettings,
+    settings::{ContextSettings, Guard},
 };
 use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, is_machine_made, relative_path};
 use backstory_recall::{
     ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context, stated_error,
 };
-use backstory_store::{BusyTimeout, Store};
-use backstory_text::scan;
+use backstory_store::{BusyTimeout, Project, Store};
+use backstory_text::{scan, tokens};
 
-use super::{file_lookup::FileLookup, name::Hook};
+use super::{
+    name::Hook,
+    tool_lookup::{LookupSubject, ToolLookup},
+};
 
 /// Time limit of recall in a hook. Tests run many hooks at once, and without optimization.
 const RECALL_TIMEOUT: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 50 });
@@ -79,11 +83,15 @@ fn has_rules(host: &HostSpec, event: &Event) -> bool {
         .is_some_and(|(rules, root)| Path::new(root).join(rules.path).exists())
 }
 
-/// Prints the history of a file before a tool use.
-pub(crate) fn print_file(engine: &Engine, host: &HostSpec, lookup: &FileLookup) {
+/// Prints what is known about a file or a command before a tool use.
+pub(crate) fn print_lookup(engine: &Engine, host: &HostSpec, lookup: &ToolLookup) {
+    let (trigger, find): (InjectionTrigger, FindInjection<ToolLookup>) = match lookup.subject {
+        LookupSubject::File(_) => (InjectionTrigger::File, file),
+        LookupSubject::Command(_) => (InjectionTrigger::Command, command),
+    };
     let injection = host
-        .form(InjectionTrigger::File)
-        .and_then(|form| with_deadline(engine, lookup, form, file));
+        .form(trigger)
+        .and_then(|form| with_deadline(engine, lookup, form, find));
     if let Some(text) = injection {
         write(&text);
     }
@@ -111,14 +119,17 @@ fn with_deadline<T: Clone + Send + 'static>(
     let (engine, about) = (engine.clone(), about.clone());
     // Not joined: if the thread is late, the process exits under it. It only reads.
     thread::Builder::new()
-        .spawn(move || send.send(find(&engine, &about)))
+        .spawn(move || send.send(find(&engine, &about)).is_ok())
         .ok()?;
     let output = receive.recv_timeout(RECALL_TIMEOUT).ok()??;
     // Logged before it is printed: a lost injection is better than one that is injected twice.
     if !output.records.is_empty() {
         output.log.append(&output.records).ok()?;
     }
-    let answer = form.answer(&output.text, output.notice.as_deref())?;
+    let answer = match &output.ask {
+        Some(reason) => form.ask(&output.text, reason)?,
+        None => form.answer(&output.text, output.notice.as_deref())?,
+    };
     Some(format!("{answer}\n"))
 }
 
@@ -127,6 +138,8 @@ struct HookOutput {
     text: String,
     /// Line for the user alone.
     notice: Option<String>,
+    /// Reason to ask the user before the tool call.
+    ask: Option<String>,
     log: InjectionLog,
     records: Vec<InjectionRecord>,
 }
@@ -181,6 +194,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
         moment: "start".to_owned(),
         id: Some(entry.handle.to_string()),
         file: None,
+        command: None,
         reason: entry.reason,
         tokens: entry.tokens,
         told: entry.is_included,
@@ -189,6 +203,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
     Some(HookOutput {
         text: block.text,
         notice,
+        ask: None,
         log: InjectionLog::of(&engine.home, &event.session_id),
         records: records.collect(),
     })
@@ -275,7 +290,10 @@ fn solution(engine: &Engine, event: &Event, payload: &HookPayload<'_>, error: &s
 }
 
 /// Returns the history of a file, once per session and file.
-fn file(engine: &Engine, lookup: &FileLookup) -> Option<HookOutput> {
+fn file(engine: &Engine, lookup: &ToolLookup) -> Option<HookOutput> {
+    let LookupSubject::File(path) = &lookup.subject else {
+        return None;
+    };
     let settings = hook_settings::context(engine);
     if !settings.on_file {
         return None;
@@ -289,7 +307,7 @@ fn file(engine: &Engine, lookup: &FileLookup) -> Option<HookOutput> {
     } else {
         facts.worktree.as_ref().unwrap_or(&facts.root)
     };
-    let path = Path::new(&lookup.cwd).join(&lookup.path);
+    let path = Path::new(&lookup.cwd).join(path);
     let path = relative_path(&path.to_string_lossy(), [root.as_str()]);
     if here.log.has_file_injection(&path) {
         return None;
@@ -298,10 +316,72 @@ fn file(engine: &Engine, lookup: &FileLookup) -> Option<HookOutput> {
     Some(here.into_output("file", Some(&path), injection))
 }
 
+/// Returns the warning about a command that failed before or that the user ruled out: to the agent once per session, to the
+/// user each time, because a refused command may be tried again.
+fn command(engine: &Engine, lookup: &ToolLookup) -> Option<HookOutput> {
+    let LookupSubject::Command(command) = &lookup.subject else {
+        return None;
+    };
+    let guard = hook_settings::recall(engine).guard;
+    if guard == Guard::Off {
+        return None;
+    }
+    let store = open(engine)?;
+    let facts = || project::locate(lookup.cwd.as_ref()).facts;
+    let project = project_of(engine, store, &lookup.session_id, facts)?;
+    let warning = before_command(store, &project, command).ok()??;
+    let log = InjectionLog::of(&engine.home, &lookup.session_id);
+    let is_known = log.has_command_warning(warning.key);
+    let asks = warning.is_rule && guard == Guard::Ask;
+    if is_known && !asks {
+        return None;
+    }
+    let record = InjectionRecord {
+        at: lookup.at,
+        moment: "command".to_owned(),
+        id: warning.note.map(|note| note.to_string()),
+        file: None,
+        command: Some(warning.key.get()),
+        reason: if warning.is_rule {
+            "the user ruled the command out".to_owned()
+        } else {
+            "the command failed before".to_owned()
+        },
+        tokens: tokens(&warning.text),
+        told: true,
+        brief: false,
+    };
+    Some(HookOutput {
+        ask: asks.then(|| format!("backstory: {}", warning.reason)),
+        text: warning.text,
+        notice: None,
+        log,
+        records: if is_known { Vec::new() } else { vec![record] },
+    })
+}
+
+/// Finds the project of a session. An agent that changes folders in mid-session stays with the project in which the session
+/// began: a folder must not choose the memories that are recalled. Only before the first event was ingested, the folder
+/// decides.
+fn project_of(
+    engine: &Engine,
+    store: &Store,
+    session_id: &str,
+    facts: impl FnOnce() -> ProjectIdentity,
+) -> Option<Project> {
+    match store.session_project(session_id).ok()? {
+        Some(project) => Some(project),
+        None => {
+            let facts = project_claims::resolve(engine, facts());
+            store.project_with_id(&facts.key).ok()?
+        }
+    }
+}
+
 /// Holds the session that receives the injection, and its project.
 struct SessionContext {
     store: &'static Store,
-    project: backstory_store::Project,
+    project: Project,
     session_id: String,
     log: InjectionLog,
     injected: std::collections::HashSet<Handle>,
@@ -309,19 +389,11 @@ struct SessionContext {
 }
 
 impl SessionContext {
-    /// Finds the project of a session. An agent that changes folders in mid-session stays with the project in which the session
-    /// began: a folder must not choose the memories that are recalled. Only before the first event was ingested, the folder
-    /// decides.
+    /// Finds the project and the log of a session.
     fn find(engine: &Engine, facts: ProjectIdentity, session_id: &str, at: Timestamp) -> Option<Self> {
         let store = open(engine)?;
         let log = InjectionLog::of(&engine.home, session_id);
-        let project = match store.session_project(session_id).ok()? {
-            Some(project) => project,
-            None => {
-                let facts = project_claims::resolve(engine, facts);
-                store.project_with_id(&facts.key).ok()??
-            }
-        };
+        let project = project_of(engine, store, session_id, || facts)?;
         Some(Self {
             project,
             store,
@@ -348,6 +420,7 @@ impl SessionContext {
             moment: trigger.to_owned(),
             id: id.map(|id| id.to_string()),
             file: file.map(ToOwned::to_owned),
+            command: None,
             reason,
             tokens,
             told: id.is_some(),
@@ -358,6 +431,7 @@ impl SessionContext {
             return HookOutput {
                 text: String::new(),
                 notice: None,
+                ask: None,
                 records: vec![nothing],
                 log: self.log,
             };
@@ -370,6 +444,7 @@ impl SessionContext {
         HookOutput {
             text: injection.text,
             notice: None,
+            ask: None,
             log: self.log,
             records,
         }

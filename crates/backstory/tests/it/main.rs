@@ -10,6 +10,7 @@
 #![cfg(unix)]
 
 mod backup;
+mod before_command;
 mod capture_off;
 mod claude;
 mod claude_mem;

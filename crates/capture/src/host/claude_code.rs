@@ -16,7 +16,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
         HookRow::new("UserPromptSubmit", "user-prompt-submit"),
-        HookRow::matching("PreToolUse", "pre-tool-use", "Read|Edit|Write"),
+        HookRow::matching("PreToolUse", "pre-tool-use", "Read|Edit|Write|Bash"),
         HookRow::new("PostToolUse", "post-tool-use"),
         HookRow::new("PostToolUseFailure", "post-tool-use-failure"),
         HookRow::new("Stop", "stop"),
@@ -45,6 +45,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
             OutputFormat::Specific("UserPromptSubmit"),
         ),
         (InjectionTrigger::File, OutputFormat::Specific("PreToolUse")),
+        (InjectionTrigger::Command, OutputFormat::Specific("PreToolUse")),
         (
             InjectionTrigger::Failure,
             OutputFormat::Specific("PostToolUseFailure"),

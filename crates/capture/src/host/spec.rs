@@ -156,6 +156,8 @@ pub enum InjectionTrigger {
     Prompt,
     /// A tool is about to be used on a file.
     File,
+    /// A shell command is about to run.
+    Command,
     /// A tool failed.
     Failure,
     /// A tool answered, and the answer shows an error: many commands and hosts report no failure.
@@ -201,6 +203,20 @@ impl OutputFormat {
             Self::Field(_) => {}
         }
         (!output.is_empty()).then_some(Value::Object(output))
+    }
+}
+
+impl OutputFormat {
+    /// Returns the output object that makes the host ask the user before a tool call; `None` if it cannot.
+    pub fn ask(self, text: &str, reason: &str) -> Option<Value> {
+        let Self::Specific(event) = self else { return None };
+        let specific = serde_json::json!({
+            "hookEventName": event,
+            "permissionDecision": "ask",
+            "permissionDecisionReason": reason,
+            "additionalContext": text,
+        });
+        Some(serde_json::json!({"hookSpecificOutput": specific}))
     }
 }
 

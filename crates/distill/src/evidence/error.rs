@@ -104,7 +104,7 @@ const MESSAGES: [&str; 14] = [
 ];
 
 /// Wordings of the operating system, the shell and loaders.
-const SYSTEM: [&str; 20] = [
+const SYSTEM: [&str; 24] = [
     "command not found",
     "no such file or directory",
     "permission denied",
@@ -120,6 +120,10 @@ const SYSTEM: [&str; 20] = [
     "unknown flag",
     "unknown option",
     "unrecognized option",
+    "unrecognized argument",
+    "invalid option",
+    "illegal option",
+    "flag provided but not defined",
     "syntax error",
     "segmentation fault",
     "out of memory",

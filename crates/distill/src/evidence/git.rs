@@ -8,7 +8,12 @@ use crate::GitCommit;
 
 /// Returns the subcommand of `git` and the arguments after it.
 pub(super) fn subcommand<'s>(command: &'s Simple<'_>) -> (&'s str, &'s [String]) {
-    let mut rest = command.arguments();
+    subcommand_of(command.arguments())
+}
+
+/// Returns the subcommand among the arguments of `git`, and the arguments after it.
+pub(super) fn subcommand_of(arguments: &[String]) -> (&str, &[String]) {
+    let mut rest = arguments;
     loop {
         match rest {
             [flag, _, tail @ ..] if matches!(flag.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree") => {

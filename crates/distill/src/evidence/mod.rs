@@ -6,6 +6,7 @@
 
 mod changes;
 mod clean;
+mod command_keys;
 mod commands;
 mod content;
 mod edit;
@@ -24,4 +25,6 @@ mod text;
 mod verdict;
 mod written;
 
+pub use command_keys::{KeyedCommand, keyed_commands};
+pub(crate) use command_keys::{flag_rule_key, rule_key};
 pub use recorder::{LoadCall, TurnEvidence, record, record_each};

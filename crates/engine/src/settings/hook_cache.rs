@@ -20,7 +20,7 @@ use toml::{Table, Value};
 use super::keys::{KEYS, Kind, SettingKey};
 use super::resolve::{SettingEntry, from_variable};
 use super::value::overridden;
-use super::{Capture, ContextSettings, DEFAULTS, to_words};
+use super::{Capture, ContextSettings, DEFAULTS, RecallSettings, Ui, to_words};
 
 /// A section of settings that hooks use.
 pub trait HookSection: Default + serde::de::DeserializeOwned {
@@ -41,8 +41,21 @@ impl HookSection for ContextSettings {
     const NAME: &str = "context";
 }
 
+impl HookSection for RecallSettings {
+    const NAME: &str = "recall";
+}
+
+impl HookSection for Ui {
+    const NAME: &str = "ui";
+}
+
 /// Sections in the cache.
-const SECTIONS: [&str; 2] = [Capture::NAME, ContextSettings::NAME];
+const SECTIONS: [&str; 4] = [
+    Capture::NAME,
+    ContextSettings::NAME,
+    RecallSettings::NAME,
+    Ui::NAME,
+];
 
 /// Identifies a version of `config.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,6 +279,8 @@ mod tests {
         let all = Settings::default();
         assert_eq!(Capture::default(), all.capture);
         assert_eq!(ContextSettings::default(), all.context);
+        assert_eq!(RecallSettings::default(), all.recall);
+        assert_eq!(Ui::default(), all.ui);
     }
 
     proptest! {

@@ -136,6 +136,7 @@ pub static KEYS: &[SettingKey] = &[
     key("context", "on_prompt", Kind::Flag),
     key("context", "on_file", Kind::Flag),
     key("context", "on_error", Kind::Flag),
+    key("recall", "guard", Kind::Choice(&["off", "warn", "ask"])).overridden(Overrides::Only("ask")),
     key("mcp", "all_projects", Kind::Flag)
         .overridden(Overrides::Only("false"))
         .guarded(),
@@ -154,6 +155,7 @@ pub static KEYS: &[SettingKey] = &[
     ),
     key("retention", "backups", Kind::Number { min: 0, max: 365 }),
     key("ui", "timezone", Kind::TimeZone),
+    key("ui", "receipts", Kind::Choice(&["start", "all", "off"])),
 ];
 
 const fn key(section: &'static str, name: &'static str, kind: Kind) -> SettingKey {

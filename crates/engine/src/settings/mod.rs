@@ -56,6 +56,8 @@ pub struct Settings {
     pub distill: Distill,
     /// Context injection.
     pub context: ContextSettings,
+    /// Recall before an action.
+    pub recall: RecallSettings,
     /// Settings of the tools that agents call.
     pub mcp: McpSettings,
     /// Settings of the background process.
@@ -212,6 +214,27 @@ impl ContextSettings {
     }
 }
 
+/// Recall before an action.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecallSettings {
+    /// Recall before a command.
+    pub guard: Guard,
+}
+
+/// Recall before a command that failed before or that the user ruled out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guard {
+    /// None.
+    Off,
+    /// The agent is warned.
+    #[default]
+    Warn,
+    /// The agent is warned, and the user is asked before a command that the user ruled out.
+    Ask,
+}
+
 /// Settings of the tools that agents call.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -268,12 +291,27 @@ impl RetentionSettings {
 }
 
 /// Settings of the display.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ui {
     /// IANA name of the time zone for displayed times, if not the system's.
     #[serde(deserialize_with = "empty_is_none")]
     pub timezone: Option<String>,
+    /// Lines for the user about injections.
+    pub receipts: Receipts,
+}
+
+/// Injections that are shown to the user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Receipts {
+    /// The context block at session start.
+    #[default]
+    Start,
+    /// Every injection.
+    All,
+    /// None.
+    Off,
 }
 
 /// The provider that distills.

@@ -43,8 +43,8 @@ const INTRODUCTION: &str = "\
 Settings are read from `config.toml` in `~/.backstory` (or `$BACKSTORY_HOME`). `backstory config list` shows every
 setting with its value and where it comes from, `backstory config set KEY VALUE` changes one and keeps the comments of
 the file. An environment variable wins over the file; the items of a list are separated by commas there. Agents pass on the
-variables of their project, so there are two limits: a variable can make `[capture]` and `mcp.all_projects` stricter, never
-looser (lists grow, `max_payload_kb` shrinks), and the background worker, which serves all projects, reads the file alone. An
+variables of their project, so there are two limits: a variable can make `[capture]`, `recall.guard` and `mcp.all_projects` stricter,
+never looser (lists grow, `max_payload_kb` shrinks), and the background worker, which serves all projects, reads the file alone. An
 unknown key or a bad value is reported with its line: commands stop, hooks go on with the default.
 ";
 

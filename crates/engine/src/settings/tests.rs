@@ -148,6 +148,7 @@ fn the_defaults_match_the_specification() {
         capture,
         distill,
         context,
+        recall,
         mcp,
         worker,
         http,
@@ -177,6 +178,8 @@ fn the_defaults_match_the_specification() {
         (50, 10, 5)
     );
     assert_eq!((context.types.len(), context.budget_tokens), (6, 2000));
+    assert_eq!(recall.guard, Guard::Warn);
+    assert_eq!(ui.receipts, Receipts::Start);
     assert!(!mcp.all_projects);
     assert_eq!((worker.idle_minutes, worker.http, http.port), (30, true, 37777));
     assert_eq!(
@@ -216,7 +219,7 @@ full = 99
     config.toml:10: unknown key `capture.shade`; `backstory config list` lists them
     config.toml:11: unknown key `capture.a\u{1b}b`; `backstory config list` lists them
     config.toml:13: unknown section `[contxt]`; did you mean `[context]`?
-    config.toml:16: unknown section `[plugins]`; there are capture, distill, context, mcp, worker, http, retention, ui
+    config.toml:16: unknown section `[plugins]`; there are capture, distill, context, recall, mcp, worker, http, retention, ui
     "#);
 }
 

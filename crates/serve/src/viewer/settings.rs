@@ -21,10 +21,11 @@ use crate::{
 };
 
 /// Sections: name, title, description.
-const SECTIONS: [(&str, &str, &str); 8] = [
+const SECTIONS: [(&str, &str, &str); 9] = [
     ("capture", "Capture", "What the hooks record."),
     ("distill", "Distillation", "How events become memories."),
     ("context", "Context", "Context injection."),
+    ("recall", "Recall", "Recall before an action."),
     ("mcp", "Agents", "The tools that agents call."),
     ("worker", "Worker", "The background process."),
     (

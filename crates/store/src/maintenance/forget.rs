@@ -397,6 +397,8 @@ fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite
             where forgotten and log is not null or id in (select id from going where kind = 'turn'));
         delete from handover where session_db_id in (select session_db_id from turn where forgotten and log is not null
             or id in (select id from going where kind = 'turn'));
+        delete from command_result where turn_id in (select id from turn where forgotten and log is not null);
+        delete from command_rule where turn_id in (select id from turn where forgotten and log is not null);
         update turn set log = null where forgotten and log is not null;
         delete from turn_for_model where turn_id in (select id from turn where forgotten);
         update session set title = null, subtitle = null where id in (select session_db_id from turn

@@ -4,6 +4,7 @@
 //! in step.
 
 pub(crate) mod changes;
+pub(crate) mod command_rows;
 pub(crate) mod documents;
 pub(crate) mod edit;
 pub(crate) mod evidence_rows;

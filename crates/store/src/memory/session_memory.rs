@@ -15,7 +15,7 @@ use rusqlite::{Transaction, params};
 use crate::{
     FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn,
     memory::{
-        documents,
+        command_rows, documents,
         evidence_rows::{EvidenceItems, EvidenceOwner, put_evidence},
         observation_rows::{self, Inserted, ObservationRow, ReplacedObservation, Successor},
         pack::{pack_bytes, unpack_bytes},
@@ -158,6 +158,7 @@ impl SessionWriter<'_> {
         }
         self.observations(&by_number, &episodes)?;
         self.summaries(&by_number)?;
+        self.commands(&rows)?;
         self.handover()?;
         self.titles(turns.last().and_then(|turn| turn.transcript_read))
     }
@@ -401,6 +402,12 @@ impl SessionWriter<'_> {
             summary: new,
         };
         summary_rows::put(self.tx, known, &row)
+    }
+
+    fn commands(&self, rows: &[TurnRow]) -> rusqlite::Result<()> {
+        let kept = rows.iter().filter(|row| !row.forgotten);
+        let turns = kept.map(|row| (row.number, row.id)).collect();
+        command_rows::put(self.tx, self.session, self.memory, &turns)
     }
 
     fn handover(&self) -> rusqlite::Result<()> {

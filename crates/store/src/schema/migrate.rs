@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::memory::{documents, next_steps};
 
 /// All migrations, oldest first.
-pub(crate) const MIGRATIONS: [&str; 7] = [
+pub(crate) const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0001_memory.sql"),
     include_str!("migrations/0002_find.sql"),
     include_str!("migrations/0003_changes.sql"),
@@ -16,6 +16,7 @@ pub(crate) const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0005_forgotten.sql"),
     include_str!("migrations/0006_sources.sql"),
     include_str!("migrations/0007_evidence.sql"),
+    include_str!("migrations/0008_commands.sql"),
 ];
 
 /// The last schema with another numbering and indexing of documents. Every memory of such a database is indexed again.

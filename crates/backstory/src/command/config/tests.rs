@@ -108,6 +108,7 @@ fn list_shows_values_and_their_origin() {
       context.on_prompt         true                  default
       context.on_file           true                  default
       context.on_error          true                  default
+      recall.guard              warn                  default
       mcp.all_projects          false                 default
       worker.idle_minutes       30                    default
       worker.http               on                    default
@@ -117,6 +118,7 @@ fn list_shows_values_and_their_origin() {
       retention.max_db_mb       2048                  default
       retention.backups         7                     default
     * ui.timezone               UTC                   environment
+      ui.receipts               start                 default
     stderr: config.toml:3: unknown key `context.fulll`; did you mean `context.full`?
     stderr: BACKSTORY_HTTP_PORT=x: expected a whole number from 0 to 65535
     status 1
