@@ -13,8 +13,8 @@ use super::ending::Ending;
 use super::{change, kind::is_test_or_text, mentioned, select};
 use crate::Action;
 use crate::english::{
-    Form, Phrases, Words, code, count_names, fit_title, has_cause, is_change_verb, is_statement,
-    opens_with_change, opens_with_pronoun, outside_code, sentence_case, sentences, verb,
+    Form, Phrases, Words, code, count_names, fit_title, has_cause, is_change_verb, is_guess, is_statement,
+    is_weighing, opens_with_change, opens_with_pronoun, outside_code, sentence_case, sentences, verb,
 };
 use crate::episodes::Timeline;
 use crate::prose::{Message, Point, SectionRole, Topic};
@@ -371,7 +371,6 @@ fn readable(point: &Point, source: Source) -> Option<String> {
     let is_told = text.chars().count() <= MAX_STATEMENT
         && words.count() >= MIN_PROSE_WORDS
         && !(is_generality(text) && count_names(text) == 0)
-        && !text.starts_with('(')
         && !FILE_LISTS.starts(&text.to_lowercase());
     if !is_told {
         return None;
@@ -390,12 +389,10 @@ fn readable(point: &Point, source: Source) -> Option<String> {
 
 /// Reports whether a sentence tells the next reader something.
 fn tells_reader(sentence: &str, source: Source) -> bool {
-    let lower = sentence.to_lowercase();
     let is_own = source == Source::Commit;
-    !sentence.starts_with("You ")
-        && (is_own || has_cause(sentence) || !(is_praise(sentence) || is_first_person(sentence)))
-        && !TALK.starts(&lower)
-        && (is_own || !GUESSES.within(&lower))
+    (is_own || has_cause(sentence) || !(is_praise(sentence) || is_first_person(sentence)))
+        && !TALK.starts(&sentence.to_lowercase())
+        && (is_own || !is_guess(sentence))
 }
 
 static FILE_LISTS: Phrases = Phrases::new(concat!(
@@ -403,13 +400,8 @@ static FILE_LISTS: Phrases = Phrases::new(concat!(
     "new files:|location:|locations:",
 ));
 
-/// Words to the user about the next step.
-static TALK: Phrases = Phrases::new("please|if it still|if you|try|you should|you'll");
-
-static GUESSES: Phrases = Phrases::new(concat!(
-    "might be|may be|probably|possibly|perhaps|maybe|i suspect|not sure|we should see|you should see|should now see|",
-    "looks good",
-));
+/// Words to the user.
+static TALK: Phrases = Phrases::new("please|if it still|if you|try|you");
 
 /// Reports whether a sentence only praises the work.
 pub(crate) fn is_praise(text: &str) -> bool {
@@ -419,7 +411,7 @@ pub(crate) fn is_praise(text: &str) -> bool {
 static PRAISE: Phrases = Phrases::new(concat!(
     "well-structured|well structured|well-tested|well-written|well-designed|clean refactoring|is correct|are correct|",
     "is the right approach|clearly explains|looks correct|look correct|looks solid|good coverage|good test coverage|",
-    "nicely|no concerns",
+    "looks good|nicely|no concerns",
 ));
 
 /// Reports whether a heading is the name of a file.
@@ -466,7 +458,7 @@ pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &m
             && is_statement(text)
             && !opens_with_pronoun(text)
             && !is_first_person(text)
-            && !WEIGHED.within(&text.to_lowercase())
+            && !is_weighing(text)
             && !ending.is_stale(text, draft.at)
             && Words::of(text).shared(&known) >= MIN_SHARED
     };
@@ -484,12 +476,6 @@ pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &m
             .push(format!("Before the change: {}", ended(reason.text.clone())));
     }
 }
-
-/// A sentence that weighs or intends gives no reason yet.
-pub(super) static WEIGHED: Phrases = Phrases::new(concat!(
-    "would be to|simplest|either|maybe|might|hypothesis|suspect|perhaps|probably|wait|going to|we want|we should|",
-    "we need to|i should|need to|should",
-));
 
 /// Puts the problem that a change solved in front of its memory while there is room.
 pub(super) fn add_problem(host: &mut Draft, statements: Vec<Statement>) {

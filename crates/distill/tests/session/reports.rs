@@ -138,7 +138,7 @@ fn praise_and_the_state_of_one_moment_are_left_out() {
                 "3. Errors and fixes:\n   - `retry` slept twice because `sleep` was called by both loops; removed the inner call\n   - `pool.ex` needs a timeout of 5 s, because the old server never answers\n   - Currently resolving conflicts in `pool.ex` (1 of 6 done)\n".to_owned(),
             ),
             report(
-                "## Strengths\n\n- `Retry.Policy` is well-structured and the tests in `retry_test.exs` are comprehensive\n\n## Findings\n\n`Retry.run/2` retries on `:not_found` too, because the match ignores the reason. Both paths of `Retry.wait/1` are correct.",
+                "## Strengths\n\n- `Retry.Policy` is well-structured and the tests in `retry_test.exs` are comprehensive\n\n## Findings\n\n`Retry.run/2` retries on `:not_found` too, because the match ignores the reason. Both paths of `Retry.wait/1` are correct. The backoff of `Retry.Policy` looks good.",
             ),
         ],
     )]);
@@ -147,7 +147,7 @@ fn praise_and_the_state_of_one_moment_are_left_out() {
     let learned = memory.summaries[0].summary.learned.clone().unwrap_or_default();
     assert!(learned.contains("because `sleep` was called"), "{learned}");
     let text = format!("{text} {learned}");
-    for noise in ["comprehensive", "are correct", "1 of 6"] {
+    for noise in ["comprehensive", "are correct", "looks good", "1 of 6"] {
         assert!(!text.contains(noise), "{noise}: {text}");
     }
 }
