@@ -200,11 +200,11 @@ pub(crate) fn read(file: &Path) -> Result<Vec<TurnInput>> {
         redact: true,
         max_payload: 256 * 1024,
     };
-    let found =
-        backstory_transcript::sessions(file).with_context(|| format!("could not read {}", file.display()))?;
+    let found = backstory_transcript::sessions(backstory_transcript::TranscriptHost::ClaudeCode, file)
+        .with_context(|| format!("could not read {}", file.display()))?;
     let mut turns = Vec::new();
     for transcript in &found.transcripts {
-        let folders = FolderProjects::of(&[backstory_transcript::peek(&transcript.path)?], None);
+        let folders = FolderProjects::of(&[backstory_transcript::peek(transcript)?], None);
         let read = import::read(transcript, &folders, &settings, Timestamp::from_millis(0))?;
         let root = read.project.as_ref().map(|project| project.root.as_str());
         turns.extend(turns_of_session(&read.events, root));

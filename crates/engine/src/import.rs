@@ -6,6 +6,8 @@
 
 mod folder_projects;
 mod lost_turns;
+mod opencode;
+mod sources;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,13 +19,17 @@ use anyhow::{Context, Result};
 use backstory_capture::filter;
 use backstory_distill::{ToolOutcome, TurnStep};
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp, is_machine_made};
-use backstory_transcript::{self as transcript, Position, Record, RecordKind, SessionFacts, Transcript};
+use backstory_transcript::{
+    self as transcript, History, Position, Record, RecordKind, SessionFacts, Transcript, TranscriptHost,
+};
 use serde_json::{Value, json};
 
 use crate::turns::{self, TranscriptStep, TurnRecords};
 
 pub use folder_projects::FolderProjects;
 pub use lost_turns::{CaptureState, without_recorded};
+pub(crate) use sources::sessions_at;
+pub use sources::{default_folders, find_sessions, peek};
 
 /// Events of a transcript.
 #[derive(Debug, Default)]
@@ -72,6 +78,7 @@ pub fn read(
     now: Timestamp,
 ) -> Result<TranscriptEvents> {
     let mut builder = EventBuilder {
+        host: Some(transcript.host.host()),
         session_id: transcript.session_id.clone(),
         agent_ids: transcript
             .agents
@@ -80,7 +87,19 @@ pub fn read(
             .collect(),
         ..EventBuilder::default()
     };
-    let position = builder.file(&transcript.path, Position::default(), settings)?;
+    let position = match transcript.host {
+        TranscriptHost::ClaudeCode => builder.file(&transcript.path, Position::default(), settings)?,
+        TranscriptHost::OpenCode => {
+            builder.history(&transcript.path, opencode::read(transcript, settings)?);
+            Position::default()
+        }
+        host => {
+            let history = transcript::read_history(host, &transcript.path, settings)
+                .with_context(|| format!("could not read {}", transcript.path.display()))?;
+            builder.history(&transcript.path, history);
+            Position::default()
+        }
+    };
     builder.end_turn(TurnStop::EndOfFile);
     let session = std::mem::take(&mut builder.events);
     for agent in &transcript.agents {
@@ -147,6 +166,7 @@ enum TurnStop {
 /// Converts the records of a transcript to the events that hooks would have reported.
 #[derive(Debug, Default)]
 struct EventBuilder {
+    host: Option<Host>,
     session_id: String,
     /// Sub-agents that have a transcript of their own.
     agent_ids: BTreeSet<String>,
@@ -191,6 +211,19 @@ impl EventBuilder {
                 line,
             }));
         Ok(reader.position().cloned().unwrap_or_default())
+    }
+
+    /// Adds a session that was read as a whole.
+    fn history(&mut self, path: &Path, history: History) {
+        self.damaged += history.skipped.damaged;
+        let damaged = history.skipped.damaged_lines.into_iter();
+        self.damaged_lines.extend(damaged.map(|line| DamagedLine {
+            path: path.to_owned(),
+            line,
+        }));
+        for record in history.records {
+            self.record(record);
+        }
     }
 
     fn record(&mut self, record: Record) {
@@ -382,7 +415,7 @@ impl EventBuilder {
             ),
             source: EventSource::Import,
             kind,
-            host: Host::claude_code(),
+            host: self.host.clone().unwrap_or_else(Host::claude_code),
             at,
             session_id: self.session_id.clone(),
             project: None,

@@ -9,7 +9,6 @@ use anyhow::Result;
 use backstory_capture::filter;
 use backstory_model::{Timestamp, TurnId};
 use backstory_store::{ReindexScope, ReindexTurn, Store};
-use backstory_transcript as transcript;
 
 use crate::import::{self, FolderProjects};
 
@@ -68,12 +67,9 @@ fn restore(
     now: Timestamp,
 ) -> Result<usize> {
     const BATCH_SIZE: usize = 500;
-    let Ok(found) = transcript::sessions(path) else {
-        return Ok(0);
-    };
     let forgotten_until = store.forgotten_until(session_id)?.unwrap_or(Timestamp::MIN);
     let mut restored = 0;
-    for transcript in found.transcripts {
+    for transcript in import::sessions_at(path) {
         let Ok(read) = import::read(&transcript, &FolderProjects::of(&[], None), keep, now) else {
             continue;
         };

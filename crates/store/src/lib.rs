@@ -64,6 +64,7 @@ pub use sessions::{Session, SessionCursor, SessionError, SessionFilter, Turn};
 pub use store::Store;
 pub use transfer::claude_mem::{ClaudeMem, ForeignMemory};
 pub use transfer::import_lines::{LineImportCounts, PreparedLine};
+pub use transfer::opencode::{OpenCode, OpenCodeRow, OpenCodeSession};
 pub use words::{Term, terms};
 
 /// Returns the version of the built-in SQLite.

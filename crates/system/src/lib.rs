@@ -28,7 +28,8 @@ pub use here::process::{
     prefault, spawn_group,
 };
 pub use here::programs::{
-    BROWSERS, CHOWN_COMMAND, HOME_VARIABLE, KILL_COMMAND, SETTINGS_FOLDER, UNPROTECT_COMMAND,
+    BROWSERS, CHOWN_COMMAND, CLAUDE_MANAGED_FOLDER, HOME_VARIABLE, KILL_COMMAND, SETTINGS_FOLDER,
+    UNPROTECT_COMMAND,
 };
 pub use here::shutdown::{shutdown_flag, terminate};
 pub use here::terminal::{columns, read_first_stdin_byte, read_stdin};

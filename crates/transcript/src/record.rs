@@ -113,3 +113,12 @@ pub struct Skipped {
     /// Records of private turns.
     pub private: u64,
 }
+
+/// A past session that was read as a whole.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The records, in the order of the file.
+    pub records: Vec<Record>,
+    /// What was skipped.
+    pub skipped: Skipped,
+}

@@ -28,6 +28,7 @@ mod forget;
 mod forks;
 mod golden;
 mod help;
+mod history;
 mod home;
 mod home_folder;
 mod hooks;

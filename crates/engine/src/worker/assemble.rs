@@ -251,7 +251,7 @@ mod tests {
     }
 
     fn imported(path: &Path) -> Vec<TurnInput> {
-        let found = transcript::sessions(path).unwrap();
+        let found = transcript::sessions(transcript::TranscriptHost::ClaudeCode, path).unwrap();
         let read = import::read(
             &found.transcripts[0],
             &import::FolderProjects::default(),

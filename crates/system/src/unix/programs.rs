@@ -25,3 +25,10 @@ pub const HOME_VARIABLE: &str = "HOME";
 
 /// Command that returns ownership of a folder and its content to the user.
 pub const CHOWN_COMMAND: &str = r#"sudo chown -R "$USER""#;
+
+/// Folder with the settings of an administrator for Claude Code.
+pub const CLAUDE_MANAGED_FOLDER: &str = if cfg!(target_os = "macos") {
+    "/Library/Application Support/ClaudeCode"
+} else {
+    "/etc/claude-code"
+};

@@ -17,3 +17,6 @@ pub const HOME_VARIABLE: &str = "USERPROFILE";
 
 /// Command that returns ownership of a folder and its content to the user.
 pub const CHOWN_COMMAND: &str = r#"icacls /reset /T"#;
+
+/// Folder with the settings of an administrator for Claude Code.
+pub const CLAUDE_MANAGED_FOLDER: &str = r"C:\Program Files\ClaudeCode";

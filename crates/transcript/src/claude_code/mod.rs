@@ -28,12 +28,14 @@ use backstory_capture::filter::CaptureSettings;
 use backstory_system::open_regular;
 
 pub use owner::TranscriptOwner;
-pub use peek::{SessionOrigin, peek};
+pub use peek::SessionOrigin;
+pub(crate) use peek::{peek, peek_file};
 pub use position::Position;
 pub use prompts::{TaskReport, task_report};
 pub use reader::Reader;
 pub use refusal::refusal;
-pub use sessions::{AgentFile, Transcript, TranscriptList, sessions};
+pub(crate) use sessions::sessions;
+pub use sessions::{AgentFile, Transcript, TranscriptList};
 
 /// The reason for which a transcript cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -27,17 +27,32 @@ pub struct SessionOrigin {
 }
 
 /// Reads the place and time of a session.
-pub fn peek(path: &Path) -> io::Result<SessionOrigin> {
+pub(crate) fn peek(path: &Path) -> io::Result<SessionOrigin> {
+    peek_file(path, |line, origin| {
+        let Ok(line) = Payload::read(line) else {
+            return false;
+        };
+        origin.cwd = line.text("cwd").map(|cwd| cwd.into_owned());
+        origin.git_branch = line.text("gitBranch").map(|branch| branch.into_owned());
+        origin.cwd.is_some()
+    })
+}
+
+/// Reads the place of a session with a function that returns true once it has found it, and the time of the last line.
+pub(crate) fn peek_file(
+    path: &Path,
+    mut place: impl FnMut(&str, &mut SessionOrigin) -> bool,
+) -> io::Result<SessionOrigin> {
     let mut file = open_regular(path)?;
     let length = file.metadata()?.len();
     let mut origin = SessionOrigin::default();
     let mut head = Vec::new();
     file.by_ref().take(HEAD).read_to_end(&mut head)?;
-    each_line(&head, |line| {
-        origin.cwd = line.text("cwd").map(|cwd| cwd.into_owned());
-        origin.git_branch = line.text("gitBranch").map(|branch| branch.into_owned());
-        origin.cwd.is_some()
-    });
+    for line in head.split(|byte| *byte == b'\n') {
+        if place(to_text(line).trim(), &mut origin) {
+            break;
+        }
+    }
     for tail in TAILS {
         let start = length.saturating_sub(tail);
         let mut bytes = Vec::new();
@@ -49,16 +64,6 @@ pub fn peek(path: &Path) -> io::Result<SessionOrigin> {
         }
     }
     Ok(origin)
-}
-
-/// Calls a function for each line that is a JSON object, until it returns true.
-fn each_line(bytes: &[u8], mut stops: impl FnMut(&Payload<'_>) -> bool) {
-    for line in bytes.split(|byte| *byte == b'\n') {
-        let text = to_text(line);
-        if Payload::read(text.trim()).is_ok_and(|fields| stops(&fields)) {
-            return;
-        }
-    }
 }
 
 fn last_time(bytes: &[u8]) -> Option<Timestamp> {

@@ -12,10 +12,13 @@ use backstory_system::{identity, open_regular};
 use memchr::memmem;
 
 use super::owner::{is_uuid, session_above};
+use crate::host::TranscriptHost;
 
 /// The transcript of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transcript {
+    /// The host.
+    pub host: TranscriptHost,
     /// The path.
     pub path: PathBuf,
     /// The session.
@@ -57,7 +60,7 @@ const MAX_DEPTH: usize = 8;
 const PEEK: u64 = 256 * 1024;
 
 /// Lists the transcripts of a projects folder, of one project's folder in it, or of a single file.
-pub fn sessions(dir: &Path) -> io::Result<TranscriptList> {
+pub(crate) fn sessions(dir: &Path) -> io::Result<TranscriptList> {
     let mut walk = Walk::default();
     let metadata = fs::metadata(dir)?;
     if metadata.is_dir() {
@@ -133,6 +136,7 @@ impl Walk {
                 modified,
             }),
             None => self.found.transcripts.push(Transcript {
+                host: TranscriptHost::ClaudeCode,
                 path,
                 session_id,
                 size,

@@ -6,6 +6,7 @@ use std::{
 };
 
 use backstory_capture::host::HostSpec;
+use backstory_system::CLAUDE_MANAGED_FOLDER;
 use serde_json::Value;
 
 use super::{paths, plan::HostFileChange};
@@ -43,13 +44,7 @@ pub(crate) fn of_managed_settings(host: &HostSpec) -> Vec<String> {
 
 /// Lists Claude Code's files with settings of an administrator.
 fn managed_files() -> Vec<PathBuf> {
-    let folder = Path::new(if cfg!(target_os = "macos") {
-        "/Library/Application Support/ClaudeCode"
-    } else if cfg!(windows) {
-        r"C:\Program Files\ClaudeCode"
-    } else {
-        "/etc/claude-code"
-    });
+    let folder = Path::new(CLAUDE_MANAGED_FOLDER);
     let drop_ins = fs::read_dir(folder.join("managed-settings.d"));
     let drop_ins = drop_ins.into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files = vec![folder.join("managed-settings.json")];

@@ -1,0 +1,139 @@
+//! `backstory import` without a source: lists the past sessions of all agents, and imports them after a confirmation.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, IsTerminal as _, Write as _},
+    time::Instant,
+};
+
+use anstream::println;
+use anyhow::{Context as _, Result};
+use backstory_capture::host::find;
+use backstory_engine::{engine::Engine, import};
+use backstory_transcript::TranscriptHost;
+use serde_json::{Value, json};
+
+use super::sessions::{self, FoundSession, SessionArguments, SessionImportCounts};
+use crate::{
+    command::ExitStatus,
+    output::{DIM, count, print_hint},
+};
+
+#[derive(clap::Args)]
+pub(super) struct OverviewArguments {
+    /// Import without a confirmation
+    #[arg(long, short)]
+    yes: bool,
+    /// List the sessions, change nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The past sessions of all agents on this machine.
+pub(crate) struct PastSessions {
+    /// Sessions, oldest first.
+    sessions: Vec<FoundSession>,
+}
+
+impl PastSessions {
+    /// Finds the sessions of all agents. Folders that cannot be read are reported and skipped.
+    pub(crate) fn find(engine: &Engine) -> Self {
+        let mut sessions = Vec::new();
+        for host in TranscriptHost::ALL {
+            let folders = import::default_folders(host, &engine.environment);
+            for folder in folders.iter().filter(|folder| folder.exists()) {
+                match import::find_sessions(host, folder) {
+                    Ok(found) => sessions.extend(found.transcripts.into_iter().map(sessions::with_origin)),
+                    Err(error) => anstream::eprintln!("could not read {}: {error:#}", folder.display()),
+                }
+            }
+        }
+        sessions::sort(&mut sessions);
+        Self { sessions }
+    }
+
+    /// Returns the number of sessions and of folders of each agent that has any.
+    pub(crate) fn by_host(&self) -> Vec<(TranscriptHost, u64, u64)> {
+        let hosts = TranscriptHost::ALL.into_iter().map(|host| {
+            let own = || {
+                self.sessions
+                    .iter()
+                    .filter(move |(session, _)| session.host == host)
+            };
+            let folders: BTreeSet<_> = own().filter_map(|(_, origin)| origin.cwd.as_deref()).collect();
+            (host, own().count() as u64, folders.len() as u64)
+        });
+        hosts.filter(|(_, sessions, _)| *sessions > 0).collect()
+    }
+
+    /// Imports all of them, with a progress display unless JSON is printed.
+    pub(crate) fn import(&self, engine: &Engine, json: bool) -> Result<SessionImportCounts> {
+        sessions::import(engine, &SessionArguments::quiet(json), &self.sessions)
+    }
+}
+
+/// Returns the display name of a host.
+pub(crate) fn title(host: TranscriptHost) -> &'static str {
+    find(host.name()).map_or(host.name(), |spec| spec.title)
+}
+
+pub(super) fn run(engine: &Engine, arguments: &OverviewArguments) -> Result<ExitStatus> {
+    let past = PastSessions::find(engine);
+    let found = past.by_host();
+    if !arguments.json {
+        for (host, sessions, folders) in &found {
+            println!(
+                "{:<12} {} {DIM}in {}{DIM:#}",
+                title(*host),
+                count(*sessions, "session"),
+                count(*folders, "folder")
+            );
+        }
+    }
+    if found.is_empty() || arguments.dry_run {
+        let found: Vec<Value> = found
+            .iter()
+            .map(|(host, sessions, folders)| json!({"host": host.name(), "sessions": sessions, "folders": folders}))
+            .collect();
+        match (arguments.json, found.is_empty()) {
+            (true, _) => println!("{}", json!({"found": found, "dry_run": arguments.dry_run})),
+            (false, true) => println!("No past sessions found on this machine."),
+            (false, false) => println!("{DIM}Nothing was changed.{DIM:#}"),
+        }
+        return Ok(ExitStatus::Done);
+    }
+    if !arguments.yes {
+        if !io::stdin().is_terminal() {
+            anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to import.");
+            print_hint("`backstory import codex` imports the sessions of one agent");
+            return Ok(ExitStatus::Refused);
+        }
+        if !confirm("Import all of them? [y/N]")? {
+            println!("Nothing was changed.");
+            return Ok(ExitStatus::Failed);
+        }
+    }
+    let start = Instant::now();
+    let counts = past.import(engine, arguments.json)?;
+    sessions::report(&SessionArguments::quiet(arguments.json), &counts, start);
+    Ok(ExitStatus::Done)
+}
+
+/// Asks a question until the answer is yes or no.
+pub(crate) fn confirm(question: &str) -> Result<bool> {
+    loop {
+        let mut answer = String::new();
+        let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
+        asked
+            .and_then(|()| io::stdin().read_line(&mut answer))
+            .context("could not read the answer")?;
+        match answer.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "" | "n" | "no" => return Ok(false),
+            _ => anstream::eprintln!("Answer y or n."),
+        }
+    }
+}
