@@ -20,7 +20,7 @@ use crate::{
     command::{
         ExitStatus, backup, completions, config, context, demo, distill, doctor, edit, export, forget,
         import, index, install, logins, mcp, open, pin, project, queue, reindex, remember, restore, search,
-        session, sessions, show, stats, timeline, why, worker,
+        session, sessions, setup, show, stats, timeline, why, worker,
     },
     output, version,
 };
@@ -44,6 +44,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Setup(setup::Setup),
     Demo(demo::Demo),
     Install(install::Install),
     Uninstall(install::Uninstall),
@@ -132,6 +133,7 @@ fn is_report_on_stdin() -> bool {
 
 fn run(command: Command) -> Result<ExitStatus> {
     match command {
+        Command::Setup(arguments) => setup::run(&engine()?, &arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Install(arguments) => install::install(&engine()?, &arguments),
         Command::Uninstall(arguments) => install::uninstall(&engine()?, &arguments),

@@ -4,7 +4,6 @@
 
 use std::fs;
 
-use backstory_model::Timestamp;
 use backstory_store::{HostSeen, Store, StoreError};
 use serde::Deserialize;
 use serde_json::Value;
@@ -40,11 +39,12 @@ impl Connection {
         })
     }
 
-    /// Returns the last event of all hosts.
-    pub fn last_at(&self) -> Option<Timestamp> {
+    /// Returns the name of the state, for programs.
+    pub const fn name(&self) -> &'static str {
         match self {
-            Self::Connected(hosts) => hosts.first().map(|seen| seen.last_at),
-            Self::NotConnected | Self::Waiting => None,
+            Self::NotConnected => "not_connected",
+            Self::Waiting => "waiting",
+            Self::Connected(_) => "connected",
         }
     }
 }

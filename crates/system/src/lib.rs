@@ -32,7 +32,7 @@ pub use here::programs::{
     UNPROTECT_COMMAND,
 };
 pub use here::shutdown::{shutdown_flag, terminate};
-pub use here::terminal::{columns, read_first_stdin_byte, read_stdin};
+pub use here::terminal::{columns, read_first_stdin_byte, read_key, read_stdin};
 
 /// Opens a regular file for reading. A FIFO or a device in its place would block the reader or never end.
 pub fn open_regular(path: &Path) -> io::Result<File> {

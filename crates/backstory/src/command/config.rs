@@ -1,6 +1,6 @@
 //! `backstory config`: shows and changes the settings.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
@@ -73,6 +73,19 @@ pub(crate) struct ConfigOutcome {
     pub failed: bool,
     /// True if the provider or its options changed.
     pub concerns_model: bool,
+}
+
+/// Sets a setting with a single value.
+pub(crate) fn set(path: &Path, name: &str, value: &str, env: &[(String, String)]) -> Result<ConfigOutcome> {
+    let arguments = ConfigArgs {
+        action: Action::Set(SetArgs {
+            key: name.to_owned(),
+            values: vec![value.to_owned()],
+            add: Vec::new(),
+            remove: Vec::new(),
+        }),
+    };
+    run(&arguments, path, env, &mut io::sink())
 }
 
 /// Runs `backstory config` on the file at `path`.

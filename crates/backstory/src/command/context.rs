@@ -10,6 +10,7 @@ use anstream::println;
 use anyhow::{Context as _, Result, bail};
 use backstory_capture::project::locate;
 use backstory_engine::engine::Engine;
+use backstory_model::MemoryKind;
 use backstory_recall::{ContextBlock, ContextEntry, ContextRequest, context};
 use backstory_text::tokens;
 use serde_json::{Value, json};
@@ -76,7 +77,7 @@ pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitS
 
 /// Waits until the first events are distilled, which takes about a second: by the worker, or here if none runs. Returns the
 /// number of events that are still pending.
-fn await_queue(engine: &Engine) -> Result<u64> {
+pub(crate) fn await_queue(engine: &Engine) -> Result<u64> {
     const TIMEOUT: Duration = Duration::from_secs(3);
     const POLL_INTERVAL: Duration = Duration::from_millis(50);
     let start = Instant::now();
@@ -93,6 +94,25 @@ fn await_queue(engine: &Engine) -> Result<u64> {
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Returns the first memories of the current project's context.
+pub(crate) fn known_here(engine: &Engine, most: usize) -> Result<Vec<ContextEntry>> {
+    let block = build(
+        engine,
+        &ContextArguments {
+            project: None,
+            cwd: None,
+            explain: false,
+            json: false,
+        },
+    )?;
+    let entries = block.map(|block| block.entries).unwrap_or_default();
+    let mut included: Vec<ContextEntry> = entries.into_iter().filter(|entry| entry.is_included).collect();
+    // Prompts and passages say less than what was made of them.
+    included.sort_by_key(|entry| !matches!(entry.handle.kind, MemoryKind::Note | MemoryKind::Observation));
+    included.truncate(most);
+    Ok(included)
 }
 
 fn build(engine: &Engine, arguments: &ContextArguments) -> Result<Option<ContextBlock>> {

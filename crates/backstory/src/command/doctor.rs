@@ -88,11 +88,7 @@ fn to_json(all: &[(&str, Vec<Finding>)], worst: Severity, connection: Option<&Co
             findings.push(Value::Object(fields));
         }
     }
-    let connection = connection.map(|connection| match connection {
-        Connection::NotConnected => "not_connected",
-        Connection::Waiting => "waiting",
-        Connection::Connected(_) => "connected",
-    });
+    let connection = connection.map(Connection::name);
     Ok(
         json!({"ok": worst < Severity::Broken, "worst": worst, "connection": connection, "version": env!("CARGO_PKG_VERSION"), "findings": findings}),
     )

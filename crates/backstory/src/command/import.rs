@@ -2,7 +2,7 @@
 
 mod claude_mem;
 mod jsonl;
-mod overview;
+pub(super) mod overview;
 pub(super) mod sessions;
 
 use anyhow::Result;

@@ -1,12 +1,12 @@
 //! `backstory install` and `uninstall`: adds and removes our hooks and MCP server in the settings of the agents.
 
-mod apply;
+pub(crate) mod apply;
 mod diff;
 pub(crate) mod inspect;
 mod json;
 mod owned_entries;
 pub(crate) mod paths;
-mod plan;
+pub(crate) mod plan;
 mod toml;
 pub(crate) mod warnings;
 
@@ -115,7 +115,14 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
         println!("{}", as_json(&changes, false));
         return Ok(ExitStatus::Done);
     }
-    for host in of_changes(&changes) {
+    print_done(engine, &changes);
+    println!("{DIM}The next session is recorded; `backstory uninstall` undoes this.{DIM:#}");
+    Ok(ExitStatus::Done)
+}
+
+/// Prints which hosts are set up, and the steps that are left to the user.
+pub(crate) fn print_done(engine: &Engine, changes: &[HostFileChange]) {
+    for host in of_changes(changes) {
         let is_new = changes
             .iter()
             .any(|change| change.host.name == host.name && change.is_needed());
@@ -130,8 +137,6 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
             "{BUSY}BACKSTORY_HOME is set here: agents must be started with it too, or they use ~/.backstory.{BUSY:#}"
         );
     }
-    println!("{DIM}The next session is recorded; `backstory uninstall` undoes this.{DIM:#}");
-    Ok(ExitStatus::Done)
 }
 
 pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitStatus> {
@@ -215,15 +220,8 @@ fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> R
         if !confirm.json {
             print(change, !confirm.yes);
         }
-        if let Some(warning) = warnings::of_file(change) {
-            anstream::eprintln!("{BUSY}{warning}{BUSY:#}");
-        }
     }
-    for host in of_changes(&changes) {
-        for warning in warnings::of_managed_settings(host) {
-            anstream::eprintln!("{BUSY}{warning}{BUSY:#}");
-        }
-    }
+    warn(&changes);
     if confirm.dry_run {
         match confirm.json {
             true => println!("{}", as_json(&changes, true)),
@@ -267,6 +265,16 @@ fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> R
     ))
 }
 
+/// Reports settings that keep our entries from being used.
+pub(crate) fn warn(changes: &[HostFileChange]) {
+    let of_files = changes.iter().filter_map(warnings::of_file);
+    let hosts = of_changes(changes);
+    let managed = hosts.iter().flat_map(|host| warnings::of_managed_settings(host));
+    for warning in of_files.chain(managed) {
+        anstream::eprintln!("{BUSY}{warning}{BUSY:#}");
+    }
+}
+
 /// Parses the answer to a question: yes, no, or names of hosts. Returns the chosen hosts; fails with a word that is neither.
 fn parse_answer<'h>(answer: &str, hosts: &[&'h str]) -> Result<Vec<&'h str>, String> {
     let answer = answer.to_lowercase();
@@ -296,7 +304,7 @@ fn of_changes(changes: &[HostFileChange]) -> Vec<&'static HostSpec> {
 }
 
 /// Prints the state of a file after the change and, for a decision, its diff.
-fn print(change: &HostFileChange, in_full: bool) {
+pub(crate) fn print(change: &HostFileChange, in_full: bool) {
     let what = match (&change.current, &change.new) {
         _ if !change.is_needed() => "unchanged",
         (None, _) => "will be created",
@@ -335,7 +343,7 @@ fn visible(line: &str) -> String {
         .collect()
 }
 
-fn as_json(changes: &[HostFileChange], is_dry: bool) -> Value {
+pub(crate) fn as_json(changes: &[HostFileChange], is_dry: bool) -> Value {
     let file = |change: &HostFileChange| {
         let action = match (&change.current, &change.new) {
             _ if !change.is_needed() => "none",

@@ -37,6 +37,16 @@ pub(crate) struct Open {
     print: bool,
 }
 
+impl Open {
+    /// Returns the arguments that open the first page in the browser.
+    pub(crate) fn viewer() -> Self {
+        Self {
+            page: String::new(),
+            print: false,
+        }
+    }
+}
+
 pub(crate) fn run(engine: &Engine, arguments: &Open) -> Result<ExitStatus> {
     if !engine.checked_settings()?.worker.http {
         bail!(HintedError::new("the viewer is off").hint("backstory config set worker.http on"));

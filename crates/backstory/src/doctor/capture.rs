@@ -74,7 +74,7 @@ fn last_events(context: &CheckContext<'_>) -> Vec<Finding> {
         Some(Connection::NotConnected) => {
             return vec![
                 Finding::note("last-hook", "not connected: no hook is installed")
-                    .remedy("`backstory install` connects your agents"),
+                    .remedy("`backstory setup` connects your agents"),
             ];
         }
         Some(Connection::Waiting) => {

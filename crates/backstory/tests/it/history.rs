@@ -40,7 +40,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Puts the recorded sessions of all agents into a user's home.
-fn with_history() -> Home {
+pub(crate) fn with_history() -> Home {
     let home = Home::new();
     for (_, from, to) in RECORDED {
         copy(&testdata(from), &home.outside().join("home").join(to));

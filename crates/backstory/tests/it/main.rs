@@ -59,6 +59,7 @@ mod search;
 mod session_lifecycle;
 mod session_status;
 mod sessions;
+mod setup;
 mod shell;
 mod sse;
 mod statusline;

@@ -20,14 +20,14 @@ use serde_json::json;
 use crate::{home::Home, memory::home_with_bug_fix};
 
 /// A program whose streams are a pseudo-terminal, and its user.
-struct Terminal {
+pub(crate) struct Terminal {
     program: Child,
     screen: File,
     shown: String,
 }
 
 impl Terminal {
-    fn run(home: &Home, arguments: &[&str]) -> Self {
+    pub(crate) fn run(home: &Home, arguments: &[&str]) -> Self {
         let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&screen).unwrap();
         unlockpt(&screen).unwrap();
@@ -47,7 +47,7 @@ impl Terminal {
     }
 
     /// Waits for a text on the screen.
-    fn until(&mut self, words: &str) {
+    pub(crate) fn until(&mut self, words: &str) {
         let patience = Timespec {
             tv_sec: 30,
             tv_nsec: 0,
@@ -61,7 +61,7 @@ impl Terminal {
         }
     }
 
-    fn says(&mut self, answer: &str) {
+    pub(crate) fn says(&mut self, answer: &str) {
         self.screen.write_all(answer.as_bytes()).unwrap();
     }
 
@@ -70,7 +70,7 @@ impl Terminal {
     }
 
     /// Waits for the program's exit; returns its status.
-    fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         self.program.wait().unwrap().code()
     }
 }

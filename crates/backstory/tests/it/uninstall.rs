@@ -79,7 +79,7 @@ fn a_file_superseded_by_another_is_restored_too() {
 fn a_dry_run_keeps_the_receipt() {
     let (home, settings) = home_with(".claude/settings.json", "{}");
     home.ok(&["install", "claude-code", "--yes"]);
-    fs::remove_file(settings).unwrap();
+    fs::remove_dir_all(settings.parent().unwrap()).unwrap();
     fs::remove_file(home.outside().join("home/.claude.json")).unwrap();
     let receipt = home.path().join("installed.json");
     for arguments in [&["uninstall", "--dry-run"][..], &["uninstall"]] {

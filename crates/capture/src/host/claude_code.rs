@@ -8,6 +8,16 @@ use super::spec::{
 
 const FOLDER: Option<&str> = Some("CLAUDE_CONFIG_DIR");
 
+/// Returns a file of the plugin, marked as ours. The mark is at the end: the first line starts the front matter.
+macro_rules! marked {
+    ($path:literal) => {
+        concat!(
+            include_str!(concat!("../../../../plugin/", $path)),
+            "\n<!-- Written by `backstory install`; `backstory uninstall` removes it. -->\n"
+        )
+    };
+}
+
 pub(super) static SPEC: HostSpec = HostSpec {
     name: "claude-code",
     title: "Claude Code",
@@ -35,6 +45,18 @@ pub(super) static SPEC: HostSpec = HostSpec {
             instead: None,
             key: "mcpServers",
             entry: server,
+        },
+        InstallItem::File {
+            file: config_path(".claude", "skills/backstory-search/SKILL.md"),
+            text: marked!("skills/search/SKILL.md"),
+        },
+        InstallItem::File {
+            file: config_path(".claude", "commands/backstory-remember.md"),
+            text: marked!("commands/remember.md"),
+        },
+        InstallItem::File {
+            file: config_path(".claude", "commands/backstory-status.md"),
+            text: marked!("commands/status.md"),
         },
     ],
     normalize: None,

@@ -138,8 +138,7 @@ fn empty() -> Markup {
         div.empty {
             p.lead { "No memories yet." }
             ol {
-                li { "Connect your agent: " code { "backstory install" } "." }
-                li { "Or import past sessions: " code { "backstory import claude-code" } "." }
+                li { "Connect your agents and import past sessions: " code { "backstory setup" } "." }
                 li { "Or try it with sample data: " code { "backstory demo" } "." }
             }
             p.muted { "Activity appears here live." }

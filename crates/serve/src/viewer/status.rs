@@ -124,7 +124,7 @@ impl StatusPage {
         match (queue.failed, queue.status()) {
             (0, "ok") => match self.connection {
                 Connection::NotConnected => {
-                    "Not connected: no hook is installed. Run `backstory install` in a terminal.".to_owned()
+                    "Not connected: no hook is installed. Run `backstory setup` in a terminal.".to_owned()
                 }
                 Connection::Waiting => {
                     "Waiting for the first session: start a new one in your agent.".to_owned()

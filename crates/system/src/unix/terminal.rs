@@ -9,6 +9,7 @@ use rustix::{
     buffer::spare_capacity,
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
+    termios::{LocalModes, OptionalActions},
 };
 
 /// Returns the width of the terminal on standard output.
@@ -16,6 +17,21 @@ pub fn columns() -> Option<usize> {
     let stdout = io::stdout();
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
     (stdout.is_terminal() && size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Reads one byte from the terminal on standard input as it is typed, without showing it. Ctrl-C is a byte, too. Returns `None`
+/// at the end of the input.
+pub fn read_key() -> io::Result<Option<u8>> {
+    let stdin = io::stdin();
+    let before = rustix::termios::tcgetattr(&stdin)?;
+    let mut raw = before.clone();
+    raw.local_modes
+        .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+    rustix::termios::tcsetattr(&stdin, OptionalActions::Now, &raw)?;
+    let mut key = [0];
+    let read = rustix::io::retry_on_intr(|| rustix::io::read(&stdin, &mut key));
+    rustix::termios::tcsetattr(&stdin, OptionalActions::Now, &before)?;
+    Ok((read? == 1).then_some(key[0]))
 }
 
 /// Reads the first byte that a program sends to standard input; does not wait for a terminal, nor longer than the timeout.

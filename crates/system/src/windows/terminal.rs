@@ -24,6 +24,19 @@ pub fn columns() -> Option<usize> {
     usize::try_from(i32::from(screen.srWindow.Right) - i32::from(screen.srWindow.Left) + 1).ok()
 }
 
+/// Reads a line from standard input and returns its first byte, a line break if the line is empty. Returns `None` at the end of
+/// the input.
+pub fn read_key() -> io::Result<Option<u8>> {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    let first = line.trim_end_matches(['\r', '\n']).bytes().next();
+    Ok(if line.is_empty() {
+        None
+    } else {
+        first.or(Some(b'\n'))
+    })
+}
+
 /// Reads the first byte that a program sends to standard input; does not wait for a terminal, nor longer than the timeout.
 pub fn read_first_stdin_byte(timeout: Duration) -> Option<u8> {
     const POLL_INTERVAL: Duration = Duration::from_millis(5);

@@ -10,6 +10,7 @@ use anstream::println;
 use anyhow::{Context as _, Result};
 use backstory_capture::host::find;
 use backstory_engine::{engine::Engine, import};
+use backstory_store::{BusyTimeout, Store};
 use backstory_transcript::TranscriptHost;
 use serde_json::{Value, json};
 
@@ -53,6 +54,40 @@ impl PastSessions {
         }
         sessions::sort(&mut sessions);
         Self { sessions }
+    }
+
+    /// Keeps the sessions that were not imported in their present state.
+    pub(crate) fn without_imported(mut self, engine: &Engine) -> Result<Self> {
+        if engine.home.database().exists() {
+            let store = Store::open_read_only(&engine.home.database(), BusyTimeout::Command)?;
+            let mut left = Vec::new();
+            for session in self.sessions {
+                if !sessions::is_imported(&store, &session.0)? {
+                    left.push(session);
+                }
+            }
+            self.sessions = left;
+        }
+        Ok(self)
+    }
+
+    /// Returns the number of sessions.
+    pub(crate) fn len(&self) -> u64 {
+        self.sessions.len() as u64
+    }
+
+    /// Returns the number of folders in which they ran.
+    pub(crate) fn folders(&self) -> u64 {
+        let folders = self
+            .sessions
+            .iter()
+            .filter_map(|(_, origin)| origin.cwd.as_deref());
+        folders.collect::<BTreeSet<_>>().len() as u64
+    }
+
+    /// Returns the size of their files in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.sessions.iter().map(|(session, _)| session.size).sum()
     }
 
     /// Returns the number of sessions and of folders of each agent that has any.
@@ -122,17 +157,30 @@ pub(super) fn run(engine: &Engine, arguments: &OverviewArguments) -> Result<Exit
     Ok(ExitStatus::Done)
 }
 
-/// Asks a question until the answer is yes or no.
+/// Asks a question until the answer is yes or no. An empty answer means no.
 pub(crate) fn confirm(question: &str) -> Result<bool> {
+    answer(question, false)
+}
+
+/// Asks a question until the answer is yes or no. An empty answer means yes.
+pub(crate) fn confirm_by_default(question: &str) -> Result<bool> {
+    answer(question, true)
+}
+
+fn answer(question: &str, default: bool) -> Result<bool> {
     loop {
         let mut answer = String::new();
         let asked = write!(io::stderr(), "{question} ").and_then(|()| io::stderr().flush());
-        asked
+        let length = asked
             .and_then(|()| io::stdin().read_line(&mut answer))
             .context("could not read the answer")?;
+        if length == 0 {
+            return Ok(false);
+        }
         match answer.trim().to_lowercase().as_str() {
             "y" | "yes" => return Ok(true),
-            "" | "n" | "no" => return Ok(false),
+            "" => return Ok(default),
+            "n" | "no" => return Ok(false),
             _ => anstream::eprintln!("Answer y or n."),
         }
     }

@@ -72,8 +72,8 @@ struct ImportOptions<'i> {
 
 /// Counts of an import, done or planned.
 #[derive(Debug, Default)]
-pub(super) struct SessionImportCounts {
-    pub(super) sessions: u64,
+pub(crate) struct SessionImportCounts {
+    pub(crate) sessions: u64,
     unchanged: u64,
     prompts: u64,
     tools: u64,
@@ -121,15 +121,13 @@ pub(super) fn import(
     let mut progress = Progress::new(arguments.json);
     let mut wanted = Vec::new();
     for (transcript, _) in sessions {
-        let stamp = stamp(transcript);
-        let path = transcript.path.to_string_lossy();
-        let file = ImportedFile {
-            path: &path,
-            stamp: &stamp,
-        };
-        match store.as_ref().map(|store| store.is_imported(file)).transpose()? {
+        match store
+            .as_ref()
+            .map(|store| is_imported(store, transcript))
+            .transpose()?
+        {
             Some(true) => counts.unchanged += 1,
-            _ => wanted.push((transcript, stamp)),
+            _ => wanted.push((transcript, stamp(transcript))),
         }
     }
     let all_bytes = wanted.iter().map(|(transcript, _)| size(transcript)).sum();
@@ -359,6 +357,15 @@ fn new_events(
         }
     }
     Ok(new)
+}
+
+/// Returns true if a session was imported in its present state.
+pub(super) fn is_imported(store: &Store, transcript: &Transcript) -> Result<bool> {
+    let file = ImportedFile {
+        path: &transcript.path.to_string_lossy(),
+        stamp: &stamp(transcript),
+    };
+    Ok(store.is_imported(file)?)
 }
 
 /// Returns a fingerprint of the state of a session's files.

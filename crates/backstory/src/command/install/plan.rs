@@ -16,7 +16,7 @@ use super::{json::Document, paths, toml};
 use crate::receipt::{InstalledFile, Receipt};
 
 /// Planned change of one file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HostFileChange {
     /// Host that the file belongs to.
     pub(crate) host: &'static HostSpec,

@@ -17,7 +17,11 @@ pub(super) fn of_file(change: &HostFileChange) -> Option<String> {
     let new = change.new.as_deref().filter(|_| change.host.wants_plain_json)?;
     let new = new.strip_prefix(b"\xef\xbb\xbf").unwrap_or(new);
     let (shown, title) = (paths::shown(&change.path), change.host.title);
-    if new.trim_ascii().is_empty() {
+    let is_json = change
+        .path
+        .extension()
+        .is_some_and(|extension| extension == "json");
+    if !is_json || new.trim_ascii().is_empty() {
         return None;
     }
     match serde_json::from_slice::<Value>(new) {

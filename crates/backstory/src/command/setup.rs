@@ -1,0 +1,332 @@
+//! `backstory setup`: connects the agents, imports their past sessions and shows what is known about the current project.
+//!
+//! Every step is a command of its own (`install`, `import`, `config`, `context`, `open`); nothing is implemented here a second
+//! time. Running it again changes nothing.
+
+mod picker;
+
+use std::io::{self, IsTerminal as _};
+
+use anstream::println;
+use anyhow::{Context as _, Result};
+use backstory_capture::host::{HostSpec, InstallItem};
+use backstory_engine::{connection::Connection, engine::Engine, error::error_chain, settings::ProviderName};
+use backstory_recall::ContextEntry;
+use backstory_store::{BusyTimeout, Store};
+use backstory_text::one_line;
+use serde_json::{Value, json};
+
+use super::{
+    ExitStatus, config, context,
+    import::overview::{self, PastSessions, confirm},
+    install::{self, apply, paths, plan, plan::HostFileChange},
+    open, worker,
+};
+use crate::{
+    output::{self, BOLD, BUSY, DIM, GOOD, count, print_hint, thousands},
+    receipt::Receipt,
+};
+
+/// Set up everything: connect agents, import past sessions
+///
+/// Finds the agents on this machine and connects those that you choose, imports their past sessions, and shows what is known
+/// about the project in the current folder. Shows every change first. Running it again changes nothing.
+#[derive(clap::Args)]
+pub(crate) struct Setup {
+    /// Connect all agents and import all sessions without asking; optional extras stay off
+    #[arg(long, short)]
+    yes: bool,
+    /// Show what would be done, change nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// An agent on this machine, and what its setup changes.
+struct Agent {
+    host: &'static HostSpec,
+    /// Changes of its files, or the reason why they cannot be planned.
+    changes: Result<Vec<HostFileChange>, String>,
+    is_chosen: bool,
+}
+
+impl Agent {
+    fn is_needed(&self) -> bool {
+        let changes = self.changes.as_deref().unwrap_or_default();
+        changes.iter().any(HostFileChange::is_needed)
+    }
+
+    /// Describes the setup in one line.
+    fn line(&self) -> String {
+        let changes = match &self.changes {
+            Ok(changes) => changes,
+            Err(error) => return format!("skipped: {error}"),
+        };
+        if !self.is_needed() {
+            return "already set up".to_owned();
+        }
+        let files = changes.iter().filter(|change| change.is_needed()).count() as u64;
+        format!("{} → {}", parts(self.host).join(", "), count(files, "file"))
+    }
+}
+
+/// Names the parts of a host's setup.
+fn parts(host: &HostSpec) -> Vec<String> {
+    let hooks = host.hooks.len() as u64;
+    let has = |is_one: fn(&InstallItem) -> bool| host.parts.iter().any(is_one);
+    let mut parts = Vec::new();
+    if hooks > 0 {
+        parts.push(count(hooks, "hook"));
+    } else if has(|part| matches!(part, InstallItem::File { .. })) {
+        parts.push("plugin".to_owned());
+    }
+    if has(|part| matches!(part, InstallItem::Server { .. } | InstallItem::ServerToml { .. })) {
+        parts.push("1 MCP server".to_owned());
+    }
+    if hooks > 0 && has(|part| matches!(part, InstallItem::File { text, .. } if text.starts_with("---"))) {
+        parts.push("skill and commands".to_owned());
+    }
+    parts
+}
+
+pub(crate) fn run(engine: &Engine, arguments: &Setup) -> Result<ExitStatus> {
+    let mut agents = agents(engine)?;
+    let past = PastSessions::find(engine).without_imported(engine)?;
+    if arguments.dry_run {
+        print_plan(arguments, &agents, &past);
+        return Ok(ExitStatus::Done);
+    }
+    if !arguments.yes && !io::stdin().is_terminal() {
+        print_plan(arguments, &agents, &past);
+        anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to apply.");
+        print_hint("--dry-run shows what would be done");
+        return Ok(ExitStatus::Refused);
+    }
+    let asks = !arguments.yes;
+    if asks && agents.iter().any(Agent::is_needed) {
+        if !picker::pick(&mut agents)? {
+            println!("Nothing was changed.");
+            return Ok(ExitStatus::Failed);
+        }
+    } else if !arguments.json {
+        print_agents(&agents);
+    }
+    let changes = connect(engine, &agents, arguments)?;
+    let imported = import_past(engine, arguments, &past)?;
+    if asks {
+        offer_model(engine)?;
+    }
+    let known = known(engine)?;
+    if arguments.json {
+        let known: Vec<Value> = known
+            .iter()
+            .map(|entry| json!({"id": entry.handle.to_string(), "title": entry.title}))
+            .collect();
+        let report = json!({"files": install::as_json(&changes, false)["files"], "past_sessions": past.len(),
+            "imported_sessions": imported, "known": known, "connection": connection(engine)?.name()});
+        println!("{report}");
+        return Ok(ExitStatus::Done);
+    }
+    print_known(engine, &known);
+    print_next(engine, &agents)?;
+    if asks && confirm("Open the viewer? [y/N]")? {
+        return open::run(engine, &open::Open::viewer());
+    }
+    println!(
+        "{DIM}`backstory open` shows the memory in your browser, `backstory doctor` checks the setup.{DIM:#}"
+    );
+    Ok(ExitStatus::Done)
+}
+
+/// Finds the agents on this machine and plans their setup. A file that cannot be parsed concerns its agent alone.
+fn agents(engine: &Engine) -> Result<Vec<Agent>> {
+    let (program, receipt) = (paths::program()?, Receipt::read(&engine.home)?);
+    let plan = |host| {
+        let changes = plan::install(&receipt, host, &program).map_err(|error| error_chain(&error));
+        Agent {
+            host,
+            is_chosen: changes.is_ok(),
+            changes,
+        }
+    };
+    Ok(paths::present().into_iter().map(plan).collect())
+}
+
+fn print_plan(arguments: &Setup, agents: &[Agent], past: &PastSessions) {
+    if arguments.json {
+        let agents: Vec<Value> = agents
+            .iter()
+            .map(|agent| json!({"host": agent.host.name, "needed": agent.is_needed(), "setup": agent.line()}))
+            .collect();
+        println!(
+            "{}",
+            json!({"agents": agents, "past_sessions": past.len(), "dry_run": arguments.dry_run})
+        );
+        return;
+    }
+    print_agents(agents);
+    match past.len() {
+        0 => println!("No past sessions to import."),
+        _ => println!("{}", describe(past)),
+    }
+    if arguments.dry_run {
+        println!("{DIM}Nothing was changed. `backstory install --dry-run` shows the changes in full.{DIM:#}");
+    }
+}
+
+fn print_agents(agents: &[Agent]) {
+    if agents.is_empty() {
+        println!("No agent was found on this machine.");
+    }
+    for agent in agents {
+        println!("{BOLD}{:<12}{BOLD:#} {}", agent.host.title, agent.line());
+    }
+}
+
+/// Writes the files of the chosen agents; returns the changes.
+fn connect(engine: &Engine, agents: &[Agent], arguments: &Setup) -> Result<Vec<HostFileChange>> {
+    let chosen = agents.iter().filter(|agent| agent.is_chosen);
+    let changes: Vec<HostFileChange> = chosen
+        .filter_map(|agent| agent.changes.as_ref().ok())
+        .flatten()
+        .cloned()
+        .collect();
+    install::warn(&changes);
+    if !changes.is_empty() {
+        apply::install(engine, &mut Receipt::read(&engine.home)?, &changes)?;
+    }
+    if !arguments.json {
+        install::print_done(engine, &changes);
+    }
+    Ok(changes)
+}
+
+/// Imports the past sessions, after a confirmation unless --yes was passed. Returns their number.
+fn import_past(engine: &Engine, arguments: &Setup, past: &PastSessions) -> Result<u64> {
+    if past.len() == 0 {
+        return Ok(0);
+    }
+    if !arguments.json {
+        println!("{}", describe(past));
+    }
+    if !arguments.yes && !overview::confirm_by_default("Import them? [Y/n]")? {
+        println!("{DIM}`backstory import` does it later.{DIM:#}");
+        return Ok(0);
+    }
+    let counts = past.import(engine, arguments.json)?;
+    if !arguments.json {
+        println!(
+            "{GOOD}{} imported.{GOOD:#} {DIM}The worker indexes them in the background.{DIM:#}",
+            count(counts.sessions, "session")
+        );
+    }
+    Ok(counts.sessions)
+}
+
+/// Describes the past sessions and the time that their import takes.
+fn describe(past: &PastSessions) -> String {
+    // Measured with Claude Code's transcripts: 15 MB in 3.2 s on two cores.
+    const BYTES_PER_SECOND: u64 = 5_000_000;
+    let hosts: Vec<&str> = past
+        .by_host()
+        .iter()
+        .map(|found| overview::title(found.0))
+        .collect();
+    let hosts = match hosts.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    };
+    format!(
+        "{} of {hosts} in {}, about {} s.",
+        count(past.len(), "past session"),
+        count(past.folders(), "project folder"),
+        past.bytes().div_ceil(BYTES_PER_SECOND)
+    )
+}
+
+/// Offers memories written by a model if its program is installed and none is configured.
+fn offer_model(engine: &Engine) -> Result<()> {
+    let settings = engine.checked_settings()?;
+    let is_builtin = settings.distill.provider == ProviderName::Builtin;
+    if !is_builtin || engine.environment.find_program("claude").is_none() {
+        return Ok(());
+    }
+    println!(
+        "Memories are written by built-in rules, at no cost. Claude can write them instead, with your subscription: one call of a \
+         few thousand tokens per turn, at most {} tokens a day (`distill.daily_tokens`).",
+        thousands(settings.distill.daily_tokens.into())
+    );
+    if confirm("Let Claude write memories from now on? [y/N]")? {
+        let path = engine.home.config();
+        config::set(
+            &path,
+            "distill.provider",
+            "claude-cli",
+            &engine.environment.settings(),
+        )?;
+        worker::restart_if_running(engine)?;
+    }
+    Ok(())
+}
+
+/// Returns three things that are known about the current project.
+fn known(engine: &Engine) -> Result<Vec<ContextEntry>> {
+    const MOST: usize = 3;
+    let known = context::known_here(engine, MOST)?;
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    context::await_queue(engine)?;
+    context::known_here(engine, MOST)
+}
+
+fn print_known(engine: &Engine, known: &[ContextEntry]) {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let name = super::locate_here(engine, &folder).name;
+    if known.is_empty() {
+        println!("{DIM}Nothing is known about {name} yet.{DIM:#}");
+        return;
+    }
+    println!("\n{BOLD}What I know about {name}{BOLD:#}");
+    for entry in known {
+        let title = one_line(&entry.title, output::width().saturating_sub(12));
+        println!("  {title} {DIM}#{}{DIM:#}", entry.handle);
+    }
+    println!();
+}
+
+/// Prints the state of the connection and what to do next.
+fn print_next(engine: &Engine, agents: &[Agent]) -> Result<()> {
+    match connection(engine)? {
+        Connection::NotConnected => {
+            println!("{BUSY}Not connected: no agent reports to backstory yet.{BUSY:#}");
+            print_hint("`backstory install HOST` sets up an agent that was not found");
+        }
+        Connection::Waiting => {
+            let chosen = agents.iter().filter(|agent| agent.is_chosen);
+            let titles: Vec<&str> = chosen.map(|agent| agent.host.title).collect();
+            println!(
+                "{BUSY}Waiting for the first session: start a new one in {}.{BUSY:#}",
+                if titles.is_empty() {
+                    "your agent".to_owned()
+                } else {
+                    titles.join(" or ")
+                }
+            );
+        }
+        Connection::Connected(_) => println!("{GOOD}Connected.{GOOD:#}"),
+    }
+    Ok(())
+}
+
+fn connection(engine: &Engine) -> Result<Connection> {
+    let path = engine.home.database();
+    let store = match path.exists() {
+        true => Some(Store::open_read_only(&path, BusyTimeout::Command)?),
+        false => None,
+    };
+    Connection::read(engine, store.as_ref()).context("could not read the last events")
+}
