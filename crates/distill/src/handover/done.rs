@@ -62,8 +62,8 @@ impl From<String> for Outcome {
     }
 }
 
-/// The shortest limit of a line with its details, in characters.
-pub(super) const SHORT_LINE: usize = 400;
+/// The length of a line by which outcomes are compared, in characters.
+const SHORT_LINE: usize = 400;
 
 /// Returns the commits, pull requests and closed issues, oldest first.
 pub(super) fn committed(ending: &Ending<'_>) -> Vec<Outcome> {

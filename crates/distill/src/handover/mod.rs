@@ -11,7 +11,7 @@ mod summary;
 
 pub(crate) use summary::summaries;
 
-use done::{Outcome, SAME_PERCENT, SHORT_LINE};
+use done::{Outcome, SAME_PERCENT};
 
 use crate::english::{Phrases, Words, count_names, has_cause, is_directive, sentence_case};
 use crate::episodes::Timeline;
@@ -62,15 +62,16 @@ pub(crate) fn write(
     handover
 }
 
-/// Writes completed work with as many details as fit: the more was done, the fewer for each.
+/// Writes completed work with as many details as fit: the more was done, the fewer for each. A line without details is worth more
+/// than the details of another.
 fn with_details(done: &[Outcome], max_chars: usize) -> Vec<String> {
-    const LIMITS: [usize; 4] = [1_600, 1_000, 700, 500];
+    const LIMITS: [usize; 7] = [1_600, 1_000, 700, 500, 400, 300, 200];
     let written = |limit: usize| done.iter().map(|one| one.text(limit)).collect();
     LIMITS
         .into_iter()
         .map(written)
         .find(|lines: &Vec<String>| lines.iter().map(|line| line.chars().count()).sum::<usize>() <= max_chars)
-        .unwrap_or_else(|| written(SHORT_LINE))
+        .unwrap_or_else(|| written(0))
 }
 
 /// Returns the last cause that a memory states, for a session whose reports are too short to tell.

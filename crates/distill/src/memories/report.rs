@@ -121,9 +121,15 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
         });
         let Some(title) = title else { continue };
         let mut draft = Draft::new(Source::Report, at, title);
-        part.statements
-            .into_iter()
-            .for_each(|statement| draft.push(statement));
+        // Text after a list is about the list: it stays behind it.
+        let mut is_after_list = false;
+        for statement in part.statements {
+            is_after_list |= statement.is_item;
+            draft.push(Statement {
+                is_item: is_after_list,
+                ..statement
+            });
+        }
         if is_complete(&draft, ending) {
             out.push(draft);
         }

@@ -215,7 +215,8 @@ pub(super) fn parse(message: &str) -> Vec<Section> {
     }
     reader.end_code();
     reader.end_paragraph();
-    reader.sections.retain(|section| !section.blocks.is_empty());
+    let is_told = |section: &Section| section.heading.is_some() || !section.blocks.is_empty();
+    reader.sections.retain(is_told);
     reader.sections
 }
 

@@ -2,8 +2,8 @@
 
 use super::document::{Block, Section, SectionRole, announces_open_work, offers_choice, weighs_choice};
 use crate::english::{
-    Form, Phrases, count_names, is_narration, is_question, is_verdict, opens_with_change, outside_code,
-    sentences, strip_openers, verb,
+    Form, Phrases, count_names, is_change_verb, is_narration, is_question, is_verdict, opens_with_change,
+    outside_code, sentences, strip_openers, verb,
 };
 
 /// Statements under one heading of a message.
@@ -37,11 +37,25 @@ const MAX_JOINED_TITLE: usize = 100;
 
 /// Returns the topics that state something.
 pub(super) fn topics(sections: &[Section]) -> Vec<Topic> {
-    sections
-        .iter()
-        .flat_map(section_topics)
-        .filter(|topic| !topic.points.is_empty())
-        .collect()
+    // The heading above the next one: "2. Cache", then "Removed:".
+    let mut above: Option<&str> = None;
+    let mut out = Vec::new();
+    for section in sections {
+        if section.blocks.is_empty() {
+            above = section.heading.as_deref().filter(|heading| is_specific(heading));
+            continue;
+        }
+        let mut topics = section_topics(section);
+        if let Some(above) = above.take()
+            && let Some(label) = topics.first_mut().and_then(|topic| topic.heading.as_mut())
+            && is_deed(label)
+        {
+            *label = format!("{above}: {label}");
+        }
+        out.append(&mut topics);
+    }
+    out.retain(|topic| !topic.points.is_empty());
+    out
 }
 
 /// Returns the topic of a section, and one for each labeled entry that is long enough to be a subject of its own.
@@ -237,12 +251,19 @@ fn with_children(block: &Block) -> Vec<String> {
     out
 }
 
-/// "Summary" says nothing about the subject; "Merge conflicts" does.
+/// "Summary" says nothing about the subject; "Merge conflicts" does, and so does "Removed" about the list below it.
 fn is_specific(heading: &str) -> bool {
     let words = heading.split_whitespace().count();
-    words > 0
-        && !(words <= 3
-            && (SectionRole::of(heading) != SectionRole::Other || heading.to_lowercase().contains("summary")))
+    is_deed(heading)
+        || words > 0
+            && !(words <= 3
+                && (SectionRole::of(heading) != SectionRole::Other
+                    || heading.to_lowercase().contains("summary")))
+}
+
+/// Recognizes a heading that only says what was done to the entries below it.
+fn is_deed(heading: &str) -> bool {
+    verb(heading.trim_end_matches(':')).is_some_and(|(base, form)| form == Form::Past && is_change_verb(base))
 }
 
 #[cfg(test)]
@@ -290,6 +311,15 @@ mod tests {
             ),
             [["Changed line 22 from: `if tags:` to: `if tags is not None:`"]]
         );
+    }
+
+    #[test]
+    fn a_label_stays_with_its_list_and_the_heading_above_it() {
+        let topics = topics_of(
+            "### 2. Registry of agents\n\n**Removed:**\n- Hard-coded map of names\n\n**Added:**\n- Lookup by type\n",
+        );
+        let headings: Vec<_> = topics.iter().map(|topic| topic.heading.as_deref()).collect();
+        assert_eq!(headings, [Some("Registry of agents: Removed"), Some("Added")]);
     }
 
     #[test]
