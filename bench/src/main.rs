@@ -8,6 +8,7 @@
 mod ablate;
 mod audience;
 mod audit;
+mod before_command;
 mod distill;
 mod durability;
 mod fire;
@@ -117,6 +118,9 @@ the run.
   all           all of these
   ablate FOLDER FACTS.jsonl  shows what each source of memories contributes to holding facts about sessions
   secrets [--list]  how many generated secrets are redacted, and how much of text without secrets. Fails below its limits
+  before-command [--list] FOLDER...  replays transcripts, one project per folder: how often the remedy comes before a
+                command that failed before, how often anything comes before a command without history, and the time.
+                Fails below 70 % or above 0.5 %
   worklog FILE  shows what the built-in rules read from a transcript: --log (the default), --items, --memories
 
   --quick             a minute instead of ten
@@ -167,6 +171,14 @@ fn main() -> Result<ExitCode> {
     }
     if tool.as_deref() == Some("secrets") {
         let passed = secrets::print(words)?;
+        return Ok(if passed {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
+    }
+    if tool.as_deref() == Some("before-command") {
+        let passed = before_command::print(words)?;
         return Ok(if passed {
             ExitCode::SUCCESS
         } else {

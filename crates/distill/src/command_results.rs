@@ -146,8 +146,9 @@ fn failure(run: &CommandRun, place: Place) -> Option<Failure> {
     let key = match &cause {
         Cause::MissingProgram => command.program_key(),
         Cause::RejectedFlag(flag) => command.flag_key(flag),
-        // A search without a match, a merge with conflicts: the command did its work.
+        // A search without a match, a merge with conflicts, a check that found something: the command did its work.
         Cause::Unknown if run.purpose == Purpose::Inspect || is_conflict => return None,
+        Cause::Unknown if is_check(run.purpose) && line.is_none_or(is_finding) => return None,
         Cause::Unknown => command.invocation_key()?,
     };
     Some(Failure {
@@ -159,6 +160,32 @@ fn failure(run: &CommandRun, place: Place) -> Option<Failure> {
         place,
         runs: 0,
     })
+}
+
+const fn is_check(purpose: Purpose) -> bool {
+    matches!(purpose, Purpose::Test | Purpose::Build | Purpose::Lint)
+}
+
+/// Reports whether an error line is a finding about the code: a failed test, a position in a file.
+fn is_finding(line: &str) -> bool {
+    const SIGNS: [&str; 8] = [
+        "fail",
+        "panicked",
+        "assert",
+        "expected",
+        "error[",
+        "issues",
+        "mismatch",
+        "traceback",
+    ];
+    let lower = line.to_ascii_lowercase();
+    let is_position = |word: &str| {
+        let mut parts = word.split(':').skip(1);
+        parts
+            .next()
+            .is_some_and(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+    };
+    SIGNS.iter().any(|sign| lower.contains(sign)) || line.split_whitespace().next().is_some_and(is_position)
 }
 
 fn cause(command: &KeyedCommand, line: &str) -> Cause {
@@ -217,7 +244,6 @@ fn is_remedy(failure: &Failure, passed: &KeyedCommand) -> bool {
         Cause::Unknown if is_variant || is_wrapped => true,
         Cause::Unknown => {
             let ends_it = |flag: &str| matches!(flag, "--continue" | "--abort" | "--skip" | "--help" | "-h");
-            let is_check = matches!(failure.purpose, Purpose::Test | Purpose::Build | Purpose::Lint);
             let has_all = failed.words.iter().all(|word| passed.words.contains(word));
             let shares_target = failed
                 .targets()
@@ -226,7 +252,7 @@ fn is_remedy(failure: &Failure, passed: &KeyedCommand) -> bool {
                 && !passed.flags().any(ends_it)
                 && failed.invocation_key() != passed.invocation_key()
                 // A check of less says nothing about the rest.
-                && if is_check { has_all } else { shares_target }
+                && if is_check(failure.purpose) { has_all } else { shares_target }
         }
     }
 }
