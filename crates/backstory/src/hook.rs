@@ -5,6 +5,7 @@
 
 mod name;
 mod output;
+mod receipt_line;
 mod tool_lookup;
 
 use std::{

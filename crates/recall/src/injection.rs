@@ -13,7 +13,7 @@ use backstory_store::{Memory, Project, Scope, Store, StoreError};
 use backstory_text::{clip, content_words, error_signature, one_line, tokens};
 
 use crate::{
-    context::in_utc,
+    context::{age, in_utc},
     frame::{escape_for_frame, quoted, with_closed_code},
     rank::Ranked,
     search::Searcher,
@@ -43,6 +43,8 @@ pub struct Injection {
     pub text: String,
     /// Memories in it, each with the reason and its approximate size in tokens.
     pub memories: Vec<(Handle, String, usize)>,
+    /// The first memory in one line for the user: handle, title and age.
+    pub headline: String,
 }
 
 /// Relevance gate of a prompt. Chosen by measurement: `bench -- gate`.
@@ -276,7 +278,31 @@ fn render(
         return Ok(None);
     }
     text.push_str(END);
-    Ok(Some(Injection { text, memories }))
+    let first = chosen.iter().find(|(memory, _)| memory.handle == memories[0].0);
+    let headline = first
+        .map(|(memory, _)| headline(memory, target.now))
+        .unwrap_or_default();
+    Ok(Some(Injection {
+        text,
+        memories,
+        headline,
+    }))
+}
+
+/// Names a memory for the user: `#93 Chose a token bucket, 12 days ago`.
+fn headline(memory: &Memory, now: Timestamp) -> String {
+    let fields = memory.fields();
+    let title = if fields.title.trim().is_empty() {
+        &fields.narrative
+    } else {
+        &fields.title
+    };
+    format!(
+        "#{} {}, {}",
+        memory.handle,
+        one_line(title, 80),
+        age(now, memory.created_at)
+    )
 }
 
 /// Renders a memory in a few lines: its title, and facts that add to it.

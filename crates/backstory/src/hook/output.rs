@@ -31,6 +31,7 @@ use backstory_text::{scan, tokens};
 
 use super::{
     name::Hook,
+    receipt_line,
     tool_lookup::{LookupSubject, ToolLookup},
 };
 
@@ -178,11 +179,14 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
         context(store, &request, &settings.limits())
     };
     let block = Store::read_snapshot(&engine.home.database(), build).ok()?;
-    let notice = (decision == ClaimState::Pending).then(|| project_claims::notice(engine, claimed));
-    if block.is_none() && notice.is_none() {
+    let claim = (decision == ClaimState::Pending).then(|| project_claims::notice(engine, claimed));
+    if block.is_none() && claim.is_none() {
         return None;
     }
     let block = block.unwrap_or_default();
+    let receipt = receipt_line::at_start(engine, &block, event.at);
+    let notice: Vec<String> = claim.into_iter().chain(receipt).collect();
+    let notice = (!notice.is_empty()).then(|| notice.join("\n"));
     // The first skipped memories were the closest to inclusion; they are enough to explain the selection.
     let mut skipped = 0;
     let logged = block.entries.into_iter().filter(|entry| {
@@ -228,7 +232,7 @@ fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
         )
     };
     let injection = here.store.read_transaction(find).ok()??;
-    Some(here.into_output("prompt", None, Some(injection)))
+    Some(here.into_output(engine, "prompt", None, Some(injection)))
 }
 
 /// Returns the earlier solution of a known failure.
@@ -286,7 +290,7 @@ fn solution(engine: &Engine, event: &Event, payload: &HookPayload<'_>, error: &s
     let facts = project::locate(payload.cwd()?.as_ref().as_ref()).facts;
     let here = SessionContext::find(engine, facts, &event.session_id, event.at)?;
     let injection = at_failure(here.store, &engine.home.vectors(), error, &here.target(&settings)).ok()??;
-    Some(here.into_output("failure", None, Some(injection)))
+    Some(here.into_output(engine, "failure", None, Some(injection)))
 }
 
 /// Returns the history of a file, once per session and file.
@@ -313,7 +317,7 @@ fn file(engine: &Engine, lookup: &ToolLookup) -> Option<HookOutput> {
         return None;
     }
     let injection = at_file(here.store, &path, &here.target(&settings)).ok()?;
-    Some(here.into_output("file", Some(&path), injection))
+    Some(here.into_output(engine, "file", Some(&path), injection))
 }
 
 /// Returns the warning about a command that failed before or that the user ruled out: to the agent once per session, to the
@@ -354,7 +358,7 @@ fn command(engine: &Engine, lookup: &ToolLookup) -> Option<HookOutput> {
     Some(HookOutput {
         ask: asks.then(|| format!("backstory: {}", warning.reason)),
         text: warning.text,
-        notice: None,
+        notice: receipt_line::at_recall(engine, &warning.reason),
         log,
         records: if is_known { Vec::new() } else { vec![record] },
     })
@@ -414,7 +418,13 @@ impl SessionContext {
         }
     }
 
-    fn into_output(self, trigger: &str, file: Option<&str>, injection: Option<Injection>) -> HookOutput {
+    fn into_output(
+        self,
+        engine: &Engine,
+        trigger: &str,
+        file: Option<&str>,
+        injection: Option<Injection>,
+    ) -> HookOutput {
         let entry = |id: Option<Handle>, reason: String, tokens: usize| InjectionRecord {
             at: self.now,
             moment: trigger.to_owned(),
@@ -443,7 +453,7 @@ impl SessionContext {
             .collect();
         HookOutput {
             text: injection.text,
-            notice: None,
+            notice: receipt_line::at_recall(engine, &injection.headline),
             ask: None,
             log: self.log,
             records,

@@ -54,6 +54,7 @@ mod projects;
 mod provider_errors;
 mod queue;
 mod recall;
+mod receipts;
 mod reindex;
 mod search;
 mod session_lifecycle;

@@ -337,7 +337,7 @@ fn clones_worktrees_and_older_copies_of_the_user_need_no_confirmation() {
     ] {
         let given = everything_given(&home, path, &at(path));
         assert!(
-            given.contains("Ask Kim") && !given.contains("systemMessage"),
+            given.contains("Ask Kim") && !given.contains("project confirm"),
             "{path}: {given}"
         );
     }

@@ -16,6 +16,7 @@ use backstory_store::{Store, StoreError, Summary};
 use backstory_text::WordSet;
 
 pub use open_work::{OpenWork, open_work};
+pub(crate) use request::age;
 pub use request::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits};
 use select::select;
 use writer::Writer;
@@ -75,6 +76,8 @@ pub fn context(
     writer.sessions(&sessions);
     let mut context = writer.finish();
     context.entries.extend(chosen.left_out);
+    context.open_steps = summary.map_or(0, open_work::count_steps) + open.len();
+    context.last_work = summary.map(|summary| summary.created_at);
     Ok(Some(context))
 }
 

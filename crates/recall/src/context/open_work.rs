@@ -68,6 +68,11 @@ pub fn open_work<'s>(
 }
 
 /// Returns the steps of a summary, without questions: those were for the user of that session.
+/// Counts the open steps of a summary.
+pub(super) fn count_steps(summary: &Summary) -> usize {
+    steps(summary).count()
+}
+
 fn steps(summary: &Summary) -> impl Iterator<Item = String> {
     let steps = summary.open_work().into_iter();
     steps.filter(|step| !step.ends_with('?'))

@@ -53,6 +53,10 @@ pub struct ContextBlock {
     pub text: String,
     /// Every memory that was considered, included ones first.
     pub entries: Vec<ContextEntry>,
+    /// Number of open steps that it states.
+    pub open_steps: usize,
+    /// Time of the work that it continues.
+    pub last_work: Option<Timestamp>,
 }
 
 /// Records a memory that was considered.
@@ -73,7 +77,7 @@ pub struct ContextEntry {
 }
 
 /// Describes the time since a moment.
-pub(super) fn age(now: Timestamp, then: Timestamp) -> String {
+pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     let hours = now.since(then).as_secs() / 3_600;
     match hours {
         0 => "less than an hour ago".to_owned(),

@@ -48,6 +48,7 @@ impl<'w> Writer<'w> {
         ContextBlock {
             text: self.block.finish(),
             entries: self.entries,
+            ..ContextBlock::default()
         }
     }
 
