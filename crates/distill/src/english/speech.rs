@@ -168,7 +168,7 @@ pub(crate) fn is_guess(sentence: &str) -> bool {
 }
 
 static GUESSES: Phrases = Phrases::new(
-    "maybe|perhaps|probably|possibly|presumably|likely|might be|may be|suspect|hypothesis|i think|not sure",
+    "maybe|perhaps|probably|possibly|presumably|likely|might be|suspect|hypothesis|i think|not sure",
 );
 
 /// Reports whether a sentence guesses, weighs a remedy or intends one: it gives no reason yet.
@@ -430,6 +430,7 @@ mod tests {
         assert!(is_guess("The driver is probably too old."));
         assert!(is_guess("I think `parse` runs twice."));
         assert!(!is_guess("Without the lock two workers might write at once."));
+        assert!(!is_guess("A branch may be deleted while its session stays."));
     }
 
     #[test]

@@ -114,11 +114,13 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
             continue;
         }
         let request = request.filter(|_| changes && nth == 0);
-        let is_finding =
-            |title: &String| changes || has_cause(title) || !STATES.within(&title.to_lowercase());
-        let title = title(&part, request).filter(is_finding).or_else(|| {
-            changed_files(ending, at, &part).filter(|_| nth == 0 && tells_changes(&part.statements))
-        });
+        let is_finding = |title: &String| {
+            has_cause(title) || !(is_state_of_work(title) || !changes && STATES.within(&title.to_lowercase()))
+        };
+        let named = || first_change(&part).or_else(|| changed_files(ending, at, &part));
+        let title = title(&part, request)
+            .filter(is_finding)
+            .or_else(|| named().filter(|_| nth == 0 && tells_changes(&part.statements)));
         let Some(title) = title else { continue };
         let mut draft = Draft::new(Source::Report, at, title);
         // Text after a list is about the list: it stays behind it.
@@ -147,6 +149,25 @@ fn tells_changes(statements: &[Statement]) -> bool {
         .iter()
         .filter(|statement| tells_change(&statement.text));
     changes.count() >= MIN_CHANGES
+}
+
+/// Names a list of changes by the first one that names its subject, and says that there are others.
+fn first_change(part: &Part) -> Option<String> {
+    const MAX_CHARS: usize = 92;
+    let changes = || part.statements.iter().filter(|one| tells_change(&one.text));
+    let first = changes()
+        .filter_map(|one| fit_title(one.title.as_ref()?))
+        .find(|title| {
+            title.chars().count() <= MAX_CHARS
+                && count_names(title) > 0
+                && tells_change(title)
+                && is_outcome(title)
+        })?;
+    Some(match changes().count() {
+        1 => first,
+        2 => format!("{first}, and another change"),
+        count => format!("{first}, and {} more changes", count - 1),
+    })
 }
 
 /// The opening of a title that names changed files.
@@ -191,6 +212,7 @@ fn plain_outcome(message: &Message, at: usize, ending: &Ending<'_>) -> Option<Dr
             && !is_first_person(&point.text)
             && !opens_with_pronoun(&point.text)
             && is_outcome(&point.text)
+            && !is_state_of_work(&point.text)
             && !UNRESOLVED.within(&point.text.to_lowercase())
             && !ending.is_stale(&point.text, at)
     };
@@ -203,6 +225,15 @@ static STATES: Phrases = Phrases::new(concat!(
     "clean|pushed|unpushed|uncommitted|merged|mergeable|up to date|ready|in sync|waiting|running|",
     "in progress|done|passes|passing|green",
 ));
+
+/// "The branch now has no open issues" tells the state of the work, with or without changes.
+fn is_state_of_work(text: &str) -> bool {
+    STATE_SUBJECTS.starts(&text.to_lowercase()) && count_names(text) == 0
+}
+
+static STATE_SUBJECTS: Phrases = Phrases::new(
+    "the branch|this branch|the pr|this pr|the pull request|the working tree|everything|all changes|all tests|all of",
+);
 
 /// Titles a part: its heading if that states something, the request for changes that the user described, or the statement that
 /// says most.

@@ -397,7 +397,7 @@ fn a_list_of_changes_is_named_by_the_files_it_names() {
             vec![
                 edit("tests/reset.rs"),
                 report(
-                    "## Changes\n\n- Fixed `cli.rs`: an unknown strategy is an error\n- Fixed `new_reset.rs`: it clears sessions without a branch\n- Updated tests\n",
+                    "## Changes\n\n- Text of the error in `cli.rs` now lists all the strategies that a build of this program knows of and the file that sets one\n- Sessions without a branch are now cleared by the second pass of `new_reset.rs` as well as sessions whose branch was deleted by hand\n- Updated tests\n",
                 ),
             ],
         ),
@@ -413,4 +413,35 @@ fn a_list_of_changes_is_named_by_the_files_it_names() {
         last.observation.files_modified,
         ["src/new_reset.rs", "src/cli.rs", "tests/reset.rs"]
     );
+}
+
+#[test]
+fn a_list_of_changes_is_named_by_its_first_change() {
+    let memory = compose(&[turn(
+        1,
+        "Go",
+        vec![
+            edit("src/registry.rs"),
+            report(
+                "## Changes\n\n- Removed the hard-coded map from `Registry`\n- Added `find_by_type()`, which asks each agent\n- Updated the docs of `Agent`\n",
+            ),
+        ],
+    )]);
+    assert_eq!(
+        titles(&memory),
+        ["Removed the hard-coded map from `Registry`, and 2 more changes"]
+    );
+}
+
+#[test]
+fn the_state_of_a_branch_is_no_memory_even_after_changes() {
+    let memory = compose(&[turn(
+        1,
+        "Rename it",
+        vec![
+            edit("src/common.rs"),
+            report("Ready to merge. The branch now has no outstanding issues."),
+        ],
+    )]);
+    assert_eq!(titles(&memory), ["Changed `src/common.rs`"]);
 }
