@@ -29,7 +29,7 @@ pub struct SearchHit {
     pub memory: Memory,
     /// Estimated probability that it answers the query, from 0 to 1.
     pub score: f64,
-    /// The part that matches the query best.
+    /// The passage that matches the query best, about 200 tokens in whole lines or sentences.
     pub snippet: String,
     /// True if a file that it cites has changed since.
     pub is_stale: bool,
@@ -48,23 +48,30 @@ impl SearchHit {
         one_line(text, MAX_LEN)
     }
 
-    /// Returns the snippet without the part that the title above it shows already.
-    pub fn snippet_below(&self, title: &str) -> Option<String> {
-        /// Longer than any snippet.
-        const WHOLE: usize = 1_000;
-        let snippet = one_line(&self.snippet, WHOLE);
-        if snippet.is_empty() || snippet == title {
-            return None;
+    /// Returns the lines of the snippet without the part that the title above them shows already.
+    pub fn snippet_below(&self, title: &str) -> Vec<String> {
+        let mut shown = title.strip_suffix('…').unwrap_or(title);
+        let mut lines = Vec::new();
+        for line in self.snippet.lines() {
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            if let Some(rest) = shown.strip_prefix(line.as_str()) {
+                shown = rest.trim_start();
+                continue;
+            }
+            lines.push(match line.strip_prefix(shown) {
+                Some(rest) if !shown.is_empty() && !rest.is_empty() => {
+                    // A title that was cut inside a word: the whole word is repeated.
+                    let from = match rest.strip_prefix(' ') {
+                        Some(rest) => line.len() - rest.len(),
+                        None => shown.rfind(' ').map_or(shown.len(), |blank| blank + 1),
+                    };
+                    format!("…{}", &line[from..])
+                }
+                _ => line,
+            });
+            shown = "";
         }
-        let start = title.strip_suffix('…').filter(|start| snippet.starts_with(start));
-        let Some(start) = start else { return Some(snippet) };
-        let from = match &snippet[start.len()..] {
-            "" => return None,
-            rest if rest.starts_with(' ') => start.len() + 1,
-            // The title was cut inside a word: the snippet repeats the whole word.
-            _ => start.rfind(' ').map_or(start.len(), |blank| blank + 1),
-        };
-        Some(format!("…{}", &snippet[from..]))
+        lines
     }
 
     /// Returns the estimated number of tokens of the whole memory.

@@ -146,10 +146,15 @@ fn listed(store: &Store, memory: Memory, shown: Option<String>) -> Result<Search
     })
 }
 
-/// Returns the text of a memory from which a snippet is taken.
+/// Returns the text of a memory from which a snippet is taken: all that its title does not say.
 pub(crate) fn body(memory: &Memory) -> String {
     let fields = memory.fields();
-    [fields.facts, fields.narrative, fields.subtitle, fields.title]
+    let text = match memory.handle.kind {
+        MemoryKind::Summary => [fields.facts, fields.narrative],
+        _ => [fields.narrative, fields.facts],
+    };
+    let text = text.join("\n");
+    [text, fields.subtitle, fields.title]
         .into_iter()
         .find(|text| !text.trim().is_empty())
         .unwrap_or_default()

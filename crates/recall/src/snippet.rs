@@ -1,82 +1,167 @@
-//! Finds the part of a text that matches a query best, and the positions of the query's words.
+//! Finds the passage of a text that answers a query, and the positions of the query's words.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
-use backstory_text::stem;
+use backstory_text::{split, stem};
 
-/// Length of a snippet in characters.
-const LENGTH: usize = 160;
+/// Length of a snippet in bytes: about 200 tokens, enough to hold an answer and its surroundings.
+const LENGTH: usize = 800;
 
-/// Returns the part of a text with the most words of a query, on one line.
+/// Maximum length of a unit. Lines up to this length are never cut.
+const MAX_UNIT: usize = 300;
+
+/// Returns the passage with the most words of a query, cut at the ends of lines or sentences.
+///
+/// A word that occurs all over the text weighs less than one that occurs once. Lines stay lines; blank ones are dropped.
 pub fn snippet(text: &str, words: &[String]) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    if starts.len() <= LENGTH {
-        return text;
-    }
-    let matches = matches(&text, words);
-    let window = |first: usize| {
-        first
-            ..starts
-                .get(first + LENGTH)
-                .copied()
-                .map_or(starts.len(), |_| first + LENGTH)
+    passage(text, words, LENGTH)
+}
+
+fn passage(text: &str, words: &[String], length: usize) -> String {
+    let units = units(text);
+    let mut shown = densest(&units, words, length);
+    let size = |range: &Range<usize>| {
+        units[range.clone()]
+            .iter()
+            .map(|unit| unit.text.len() + 1)
+            .sum::<usize>()
     };
-    let bytes =
-        |chars: &Range<usize>| starts[chars.start]..starts.get(chars.end).copied().unwrap_or(text.len());
-    let worth = |chars: &Range<usize>| {
-        let bytes = bytes(chars);
-        let inside = |found: &&Range<usize>| bytes.start <= found.start && found.end <= bytes.end;
-        matches.iter().filter(inside).count()
-    };
-    // A window begins a little before a match, at the start of a word.
-    let mut best = window(0);
-    for found in matches.iter().take(64) {
-        let at = starts.partition_point(|start| *start < found.start);
-        let from = at.saturating_sub(LENGTH / 4);
-        let begin = (from..=at)
-            .find(|index| *index == 0 || text[..starts[*index]].ends_with(' '))
-            .unwrap_or(at);
-        let chars = window(begin);
-        if worth(&chars) > worth(&best) {
-            best = chars;
+    // One unit before for orientation, then all that follows, then more from before.
+    for steps_back in [1, usize::MAX] {
+        for _ in 0..steps_back.min(shown.start) {
+            let wider = shown.start - 1..shown.end;
+            if size(&wider) > length {
+                break;
+            }
+            shown = wider;
+        }
+        while shown.end < units.len() && size(&(shown.start..shown.end + 1)) <= length {
+            shown.end += 1;
         }
     }
-    let shown = bytes(&best);
-    let end = match text[shown.clone()].rfind(' ') {
-        Some(space) if shown.end < text.len() => shown.start + space,
-        _ => shown.end,
-    };
-    let before = if shown.start > 0 { "…" } else { "" };
-    let after = if end < text.len() { "…" } else { "" };
-    format!("{before}{}{after}", &text[shown.start..end])
+    let mut out = String::new();
+    if shown.start > 0 {
+        out.push('…');
+    }
+    for (at, unit) in units[shown.clone()].iter().enumerate() {
+        if at > 0 {
+            out.push(if unit.begins_line { '\n' } else { ' ' });
+        }
+        out.push_str(unit.text);
+    }
+    if shown.end < units.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// A line, or a part of a long line.
+struct Unit<'t> {
+    text: &'t str,
+    begins_line: bool,
+}
+
+fn units(text: &str) -> Vec<Unit<'_>> {
+    let mut units = Vec::new();
+    for line in text.lines() {
+        for (at, text) in split(line.trim_end(), MAX_UNIT).into_iter().enumerate() {
+            units.push(Unit {
+                text,
+                begins_line: at == 0,
+            });
+        }
+    }
+    units
+}
+
+/// Returns the shortest range of units within a length that has the greatest weight of words.
+fn densest(units: &[Unit<'_>], words: &[String], length: usize) -> Range<usize> {
+    let stems = Stems::of(words);
+    let found: Vec<Vec<usize>> = units.iter().map(|unit| stems.found_in(unit.text)).collect();
+    let mut counts: HashMap<usize, f64> = HashMap::new();
+    for word in found.iter().flatten() {
+        *counts.entry(*word).or_default() += 1.0;
+    }
+    let mut best = 0..usize::from(!units.is_empty());
+    let (mut best_weight, mut best_size) = (0.0, 0);
+    for start in (0..units.len()).filter(|start| !found[*start].is_empty()) {
+        let (mut seen, mut weight, mut size) = (Vec::new(), 0.0, 0);
+        for end in start..units.len() {
+            size += units[end].text.len() + 1;
+            if size > length && end > start {
+                break;
+            }
+            for word in &found[end] {
+                if !seen.contains(word) {
+                    seen.push(*word);
+                    weight += 1.0 / (1.0 + counts[word].ln());
+                }
+            }
+            let is_equal = (weight - best_weight).abs() < 1e-9;
+            if weight > best_weight && !is_equal || is_equal && size < best_size {
+                (best, best_weight, best_size) = (start..end + 1, weight, size);
+            }
+        }
+    }
+    best
 }
 
 /// Finds the words of a query in a text.
 pub fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
+    let stems = Stems::of(words);
     let mut found = Vec::new();
+    each_word(text, |range| {
+        if stems.position(&text[range.clone()]).is_some() {
+            found.push(range);
+        }
+    });
+    found
+}
+
+/// Stems of the words of a query.
+struct Stems<'w>(Vec<&'w str>);
+
+impl<'w> Stems<'w> {
+    fn of(words: &'w [String]) -> Self {
+        Self(words.iter().map(|word| stem(word)).collect())
+    }
+
+    /// Returns the query word that has the same stem, or is a part of the identifier that the other is.
+    fn position(&self, word: &str) -> Option<usize> {
+        const MIN_PART: usize = 4;
+        let word = word.to_lowercase();
+        let own = stem(&word);
+        self.0
+            .iter()
+            .position(|asked| own == *asked || (asked.len() >= MIN_PART && word.contains(asked)))
+    }
+
+    /// Returns the query words of a text, each once.
+    fn found_in(&self, text: &str) -> Vec<usize> {
+        let mut found = Vec::new();
+        each_word(text, |range| {
+            if let Some(word) = self.position(&text[range])
+                && !found.contains(&word)
+            {
+                found.push(word);
+            }
+        });
+        found
+    }
+}
+
+fn each_word(text: &str, mut take: impl FnMut(Range<usize>)) {
     let mut start = None;
     for (at, letter) in text.char_indices().chain([(text.len(), ' ')]) {
         match (letter.is_alphanumeric(), start) {
             (true, None) => start = Some(at),
             (false, Some(from)) => {
-                let word = text[from..at].to_lowercase();
-                if words.iter().any(|asked| is_like(&word, asked)) {
-                    found.push(from..at);
-                }
+                take(from..at);
                 start = None;
             }
             _ => {}
         }
     }
-    found
-}
-
-/// Returns true if two words have the same stem, or one is a part of the identifier that the other is.
-fn is_like(word: &str, asked: &str) -> bool {
-    const MIN_PART: usize = 4;
-    let asked = stem(asked);
-    stem(word) == asked || (asked.len() >= MIN_PART && word.contains(asked))
 }
 
 #[cfg(test)]
@@ -88,22 +173,38 @@ mod tests {
     }
 
     #[test]
-    fn the_part_with_the_words_is_shown() {
+    fn the_passage_with_the_words_is_shown_in_whole_sentences() {
         let text = format!(
-            "{} the token is refreshed when it expired {}",
-            "so it was ".repeat(40),
-            "and more ".repeat(40)
+            "{}The refresh token expires after 30 days. It is rotated on use. {}",
+            "So it was decided then. ".repeat(80),
+            "And there is more to say. ".repeat(80)
         );
-        let shown = snippet(&text, &words(&["refresh", "token"]));
-        assert!(shown.contains("the token is refreshed"), "{shown}");
-        assert!(shown.starts_with('…') && shown.ends_with('…'));
-        assert!(shown.chars().count() <= LENGTH + 2);
+        let shown = snippet(&text, &words(&["refresh", "token", "expire"]));
+        assert!(
+            shown.contains("The refresh token expires after 30 days. It is rotated on use."),
+            "{shown}"
+        );
+        assert!(
+            shown.starts_with("…So it was decided") && shown.ends_with(".…"),
+            "{shown}"
+        );
+        assert!(shown.len() <= LENGTH + 2 * '…'.len_utf8());
+    }
+
+    #[test]
+    fn lines_stay_lines_and_rare_words_decide() {
+        let line = "retry of the upload\n";
+        let text = format!("{0}the deadline of a retry is 30 s\n{0}", line.repeat(60));
+        let shown = snippet(&text, &words(&["retry", "deadline", "upload"]));
+        assert!(shown.contains("\nthe deadline of a retry is 30 s\n"), "{shown}");
     }
 
     #[test]
     fn a_short_text_is_shown_whole() {
-        assert_eq!(snippet("a\n b", &[]), "a b");
+        assert_eq!(snippet("a\n\n b", &[]), "a\nb");
         assert_eq!(snippet("", &words(&["x"])), "");
+        let endless = "x".repeat(5_000);
+        assert!(snippet(&endless, &words(&["y"])).len() <= LENGTH + 3);
     }
 
     #[test]

@@ -246,10 +246,9 @@ impl ToolCall<'_> {
             let icon = card.record.icon();
             let title = hit.title();
             let head = format!("#{} {icon} {title} ({})", card.handle, marks.join(", "));
-            match hit.snippet_below(&title) {
-                None => head,
-                Some(snippet) => format!("{head}\n  {}", one_line(&snippet, 200)),
-            }
+            let lines = hit.snippet_below(&title).into_iter();
+            // Indented: no line of a memory can pass for another entry.
+            lines.fold(head, |text, line| format!("{text}\n  {line}"))
         });
         Ok(AnswerBudget::new(args.max_tokens, 1500).fill(
             FRAME,

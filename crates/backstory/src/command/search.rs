@@ -269,11 +269,22 @@ fn print(hit: &SearchHit, asked: &[String], with_project: bool, now: Timestamp) 
         "{BOLD}{handle:>6}{BOLD:#} {icon} {}",
         marked(&title, asked, Style::new())
     );
-    if let Some(snippet) = hit.snippet_below(&title) {
-        let shown = output::one_line(&snippet, width.saturating_sub(10).max(20));
+    let below = hit.snippet_below(&title);
+    for line in answering_lines(&below, asked) {
+        let shown = output::one_line(line, width.saturating_sub(10).max(20));
         println!("          {}", marked(&shown, asked, DIM));
     }
     println!("          {DIM}{right}{DIM:#}{BUSY}{warnings}{BUSY:#}");
+}
+
+/// Returns the lines of a snippet that have the most words of the query, in their order.
+fn answering_lines<'l>(lines: &'l [String], asked: &[String]) -> impl Iterator<Item = &'l String> {
+    const MOST: usize = 3;
+    let mut best: Vec<usize> = (0..lines.len()).collect();
+    best.sort_by_key(|at| std::cmp::Reverse(matches(&lines[*at], asked).len()));
+    best.truncate(MOST);
+    best.sort_unstable();
+    best.into_iter().map(|at| &lines[at])
 }
 
 /// Prints the words of the query in bold and the rest in a style.
