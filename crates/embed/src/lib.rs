@@ -14,6 +14,7 @@ mod weights;
 pub use encoder::Encoder;
 pub use quantized::{Quantized, SIGN_BYTES, quantize, sign_bits};
 pub use scan::{Stored, nearest};
+pub use tokenizer::is_known_word;
 
 /// Dimensions of a vector.
 pub const DIMENSIONS: usize = 256;

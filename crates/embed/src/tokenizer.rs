@@ -46,6 +46,15 @@ pub(crate) fn tokenize(text: &str, limit: usize, tokens: &mut Vec<u32>) {
     tokens.push(CLOSING);
 }
 
+/// Reports whether a word is known in whole or in long parts. Others, such as a slip of the keyboard, have no meaning, and the
+/// vector of single letters is near to that of any abbreviation.
+pub fn is_known_word(word: &str) -> bool {
+    let mut tokens = Vec::new();
+    tokenize(word, MAX_TOKENS, &mut tokens);
+    let pieces = tokens.len() - 2;
+    !word.is_ascii() || 2 * word.len() >= 5 * pieces
+}
+
 /// Word under construction, after the two bytes that mark a piece within a word.
 struct Word {
     marked: Vec<u8>,

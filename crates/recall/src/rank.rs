@@ -23,8 +23,12 @@ const CONVERSATION: Weights = Weights {
     episode: 0.0,
     session: 1.0,
 };
-/// The weight of the most similar document within a group.
+/// The weight of the most similar documents of a group.
 const GROUP_MEANING: f64 = 0.3;
+/// The similar documents of a group that count, and the weight of each relative to the one before: several that are near tell
+/// more than one.
+const GROUP_NEAREST: usize = 4;
+const NEXT_NEAREST: f64 = 0.5;
 
 /// The weights of evidence beside the words of a document.
 struct Weights {
@@ -202,7 +206,7 @@ fn group_scores<G: Copy + Eq + Hash>(
     #[derive(Default)]
     struct Group {
         words: HashMap<usize, f64>,
-        meaning: f64,
+        meanings: Vec<f64>,
     }
     let mut most: HashMap<usize, f64> = HashMap::new();
     let mut groups: HashMap<G, Group> = HashMap::new();
@@ -211,7 +215,7 @@ fn group_scores<G: Copy + Eq + Hash>(
             continue;
         };
         let group = groups.entry(id).or_default();
-        group.meaning = group.meaning.max(*meaning);
+        group.meanings.push(*meaning);
         for (word, worth) in &found.parts {
             *group.words.entry(*word).or_default() += worth;
             let most = most.entry(*word).or_default();
@@ -234,7 +238,13 @@ fn group_scores<G: Copy + Eq + Hash>(
             })
             .collect(),
     );
-    let meaning = scaled(ids.iter().map(|id| groups[id].meaning).collect());
+    let nearest = |id: &G| {
+        let mut meanings = groups[id].meanings.clone();
+        meanings.sort_unstable_by(|one, other| other.total_cmp(one));
+        let best = meanings.into_iter().take(GROUP_NEAREST);
+        best.rev().fold(0.0, |sum, meaning| meaning + NEXT_NEAREST * sum)
+    };
+    let meaning = scaled(ids.iter().map(nearest).collect());
     ids.into_iter()
         .zip(covered.into_iter().zip(meaning))
         .map(|(id, (covered, meaning))| (id, covered + GROUP_MEANING * meaning))

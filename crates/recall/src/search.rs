@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use backstory_embed::is_known_word;
 use backstory_model::{DocumentId, MemoryKind, SessionId, Timestamp};
 use backstory_store::{Filter, Memory, Scope, Store, StoreError, terms};
 
@@ -24,6 +25,10 @@ use crate::{
 /// Number of the best lexical and of the best semantic matches that are ranked.
 const BY_WORDS: usize = 300;
 const BY_MEANING: usize = 150;
+
+/// The relevance that the best result of a query has at least; else the query has no answer here. Of questions about other
+/// subjects two thirds stay below it, of questions with an answer one in a hundred.
+const MIN_RELEVANCE: f64 = 0.3;
 
 /// Searches a store. Reused, it is warm: vectors stay mapped, statements prepared.
 #[derive(Debug)]
@@ -109,6 +114,10 @@ impl<'s> Searcher<'s> {
         let filter = Some(query.filter).filter(|filter| !filter.is_empty());
         let (ranked, usual) = self.rank(query.scope, query.text, query.text, filter)?;
         let asked = query_words(query.text);
+        let has_words = ranked.iter().any(|ranked| ranked.words > 0);
+        if !has_words && !asked.iter().any(|word| is_known_word(word)) {
+            return Ok(Vec::new());
+        }
         let mut found = Vec::new();
         // More than are wanted: kind and age of the memories change the order, and some are parts of one item.
         for ranked in apply_relevance_gate(ranked, usual).take(query.limit.saturating_mul(2) + 100) {
@@ -119,14 +128,22 @@ impl<'s> Searcher<'s> {
         }
         found.sort_by(|one, other| other.0.total_cmp(&one.0));
         let found = collapse_duplicates(found);
+        let found = group_by_episode(found);
         let mut hits = Vec::with_capacity(query.limit);
+        let mut is_answered = false;
         for (ranked, memory) in found.into_iter().take(query.limit) {
+            let score = relevance(&ranked, asked.len(), usual);
+            // Or half of the words: one of two that are asked for.
+            is_answered |= score >= MIN_RELEVANCE || 2 * ranked.words as usize >= asked.len().max(1);
             hits.push(SearchHit {
-                score: relevance(&ranked, asked.len(), usual),
+                score,
                 snippet: snippet(&body(&memory), &asked),
                 is_stale: is_stale(self.store, &memory)?,
                 memory,
             });
+        }
+        if !is_answered {
+            return Ok(Vec::new());
         }
         // What stands further up is at least as sure as what stands below it.
         let mut least = 0.0_f64;
@@ -252,6 +269,28 @@ fn collapse_duplicates(found: Vec<(f64, Ranked, Memory)>) -> Vec<(Ranked, Memory
         }
     }
     kept
+}
+
+/// Puts one result per episode first, or a few per session where there are no episodes; the others follow in their order. The
+/// first results show different work, and nothing is dropped.
+fn group_by_episode(found: Vec<(Ranked, Memory)>) -> Vec<(Ranked, Memory)> {
+    const PER_SESSION: usize = 5;
+    let mut episodes = HashSet::new();
+    let mut sessions: HashMap<SessionId, usize> = HashMap::new();
+    let (mut first, rest): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(
+            |(ranked, _)| match (ranked.origin.episode, ranked.origin.session) {
+                (Some(episode), _) => episodes.insert(episode),
+                (None, Some(session)) => {
+                    let count = sessions.entry(session).or_default();
+                    *count += 1;
+                    *count <= PER_SESSION
+                }
+                (None, None) => true,
+            },
+        );
+    first.extend(rest);
+    first
 }
 
 /// Drops irrelevant results. Every query has a most similar document, so a document without any word of the query must be

@@ -79,7 +79,13 @@ fn semantic_matches_need_no_common_word() {
 fn irrelevant_memories_are_not_found() {
     let home = library();
     home.ok(&["index", "--wait"]);
-    for question in ["xyzzy", "kubernetes ingress tls", "a recipe for pancakes"] {
+    for question in [
+        "xyzzy",
+        "qwxz",
+        "asdfgh",
+        "kubernetes ingress tls",
+        "a recipe for pancakes",
+    ] {
         assert_eq!(titles(&home, &[question]), [""; 0], "{question}");
     }
     let output = home.run(&["search", "xyzzy"], b"");
