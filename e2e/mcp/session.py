@@ -15,7 +15,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 PROGRAM = sys.argv[1]
-TOOLS = {"search", "timeline", "get_observations", "remember", "file_history"}
+TOOLS = {"search", "timeline", "get_observations", "remember", "file_history", "fix", "correct"}
 
 
 def environment(home: Path) -> dict[str, str]:

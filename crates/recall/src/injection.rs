@@ -362,7 +362,7 @@ fn names_error_kind(line: &str) -> bool {
 }
 
 /// Returns the most specific line of an error output.
-fn error_line(error: &str) -> Option<&str> {
+pub(crate) fn error_line(error: &str) -> Option<&str> {
     const SIGNS: [&str; 12] = [
         "error",
         "exception",

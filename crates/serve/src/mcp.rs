@@ -23,14 +23,15 @@ use crate::{
     problem::ApiError,
     server::Server,
     stores::{IngestMode, Stores},
-    tools::{CallerContext, call_read_only, definitions, remember},
+    tools::{CallerContext, call_read_only, correct, definitions, remember},
 };
 
 /// Size of the pipes between the standard streams and the server; longer messages pass in parts.
 const PIPE_BYTES: usize = 64 << 10;
 
 const INSTRUCTIONS: &str = "Memory of past coding sessions. Call `search` before work that may have been done before, \
-    `file_history` before changing an unfamiliar file, and `remember` to save what future sessions should know.";
+    `fix` when something fails, `file_history` before changing an unfamiliar file, `remember` to save what future sessions \
+    should know, and `correct` when a memory turns out to be wrong.";
 
 /// Handles the tool calls of one agent.
 #[derive(Clone)]
@@ -49,6 +50,11 @@ impl Tools {
             "remember" => {
                 self.stores
                     .write(move |store| remember(args, store, &engine, &caller))
+                    .await
+            }
+            "correct" => {
+                self.stores
+                    .write(move |store| correct(args, store, &engine, &caller))
                     .await
             }
             _ => {
@@ -75,7 +81,7 @@ impl ServerHandler for Tools {
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = definitions().into_iter().map(|(name, about, schema)| {
             let schema = schema.as_object().cloned().unwrap_or_default();
-            let annotations = ToolAnnotations::new().read_only(name != "remember");
+            let annotations = ToolAnnotations::new().read_only(!matches!(name, "remember" | "correct"));
             Tool::new(name, about, Arc::new(schema)).with_annotations(annotations)
         });
         Ok(ListToolsResult::with_all_items(tools.collect()))

@@ -41,7 +41,7 @@ pub use memory::record::MemoryRecord;
 pub use memory::session_memory::{SessionRef, StoredLog, TurnRecord};
 pub use memory::show::{EvidencePassage, EvidenceToolUse, MemoryDetail, Provenance};
 pub use memory::stored::{CitedFile, Memory};
-pub use memory::supersede::SupersedeOutcome;
+pub use memory::supersede::{CorrectOutcome, SupersedeOutcome};
 pub use memory::turn::{FileFingerprint, ModelFollowUp, StoredTurn, TurnEvent, TurnProgress};
 pub use models::ledger::{CallEnd, NewCall, Permit, Spending, TokenBudget};
 pub use models::model_queue::{KnownObservation, MODEL_LEASE, MODEL_RETRY_DELAY, ModelJob, PastTurn};

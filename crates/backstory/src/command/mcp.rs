@@ -9,7 +9,7 @@ use super::ExitStatus;
 /// Run the MCP server (for agents)
 ///
 /// Speaks the Model Context Protocol on standard input and output. Tools: search, timeline, `get_observations`, remember,
-/// `file_history`. Searches the project of the folder in which it was started. Needs no running worker.
+/// `file_history`, fix, correct. Searches the project of the folder in which it was started. Needs no running worker.
 #[derive(clap::Args)]
 pub(crate) struct Mcp {}
 

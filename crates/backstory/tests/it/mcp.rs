@@ -104,7 +104,7 @@ fn all_protocol_revisions_are_supported() {
         let mut agent = Agent::start(&home);
         assert_eq!(agent.greet(revision)["protocolVersion"], revision);
         let tools = agent.ask(&json!(1), "tools/list", &json!({}));
-        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 5);
+        assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 7);
         agent.end();
     }
     // A future revision is answered with a known one.
@@ -365,5 +365,75 @@ fn a_line_that_is_not_json_gets_a_parse_error() {
             agent = Agent::start(&home);
         }
     }
+    agent.end();
+}
+
+#[test]
+fn an_agent_corrects_a_memory_and_nothing_is_deleted() {
+    let home = Home::new();
+    home.report(
+        "user-prompt-submit",
+        &json!({"prompt": "private", "session_id": "s0"}),
+    );
+    home.drain();
+    let here = home.project();
+    let lines = [
+        json!({"kind": "observation", "type": "discovery", "title": "The upload limit is 10 MB", "files_modified": ["src/net/upload.rs"], "project": here}),
+        json!({"kind": "observation", "type": "decision", "title": "Uploads are never retried", "pinned": true, "project": here}),
+        json!({"kind": "note", "text": "Ask before a deploy", "project": here}),
+    ];
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    home.run(&["import", "jsonl", "-"], lines.join("\n").as_bytes());
+    let mut agent = Agent::start(&home);
+    agent.greet("2025-06-18");
+    let (failed, text) = agent.call(
+        "correct",
+        &json!({"id": "#1", "reason": "The upload limit is 25 MB since v2"}),
+    );
+    assert!(!failed && text.contains("#1 is superseded by #3"), "{text}");
+    let (_, text) = agent.call("search", &json!({"query": "upload limit"}));
+    let (new, old) = (text.find("25 MB").unwrap(), text.find("10 MB").unwrap());
+    assert!(new < old && text.contains("superseded by 3"), "{text}");
+    let (_, text) = agent.call("get_observations", &json!({"ids": ["3"]}));
+    assert!(text.contains("Corrects #1, noted by an agent"), "{text}");
+    for (id, reason) in [
+        ("2", "pinned by the user"),
+        ("N1", "stays as it is"),
+        ("99", "no observation"),
+    ] {
+        let (failed, text) = agent.call("correct", &json!({"id": id, "reason": "wrong"}));
+        assert!(failed && text.contains(reason), "{id}: {text}");
+    }
+    let (_, text) = agent.call("file_history", &json!({"path": "upload.rs"}));
+    assert!(
+        text.contains("src/net/upload.rs") && text.contains("25 MB"),
+        "{text}"
+    );
+    agent.end();
+}
+
+#[test]
+fn an_agent_asks_for_the_remedy_of_an_error() {
+    let home = Home::new();
+    let error = "error[E0425]: cannot find value `limit` in this scope";
+    home.report("user-prompt-submit", &json!({"prompt": "Build the parser"}));
+    let build = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "cargo build"}, "error": format!("Exit code 101\n{error}")});
+    home.report("post-tool-use-failure", &build);
+    home.report("post-tool-use", &json!({"tool_name": "Edit", "tool_use_id": "t2", "tool_input": {"file_path": "src/parser.rs", "old_string": "fn parse() {", "new_string": "const limit: u8 = 3;\nfn parse() {"}, "tool_response": {"filePath": "src/parser.rs"}}));
+    home.report("post-tool-use", &json!({"tool_name": "Bash", "tool_use_id": "t3", "tool_input": {"command": "cargo build"}, "tool_response": {"stdout": "Finished", "stderr": ""}}));
+    home.report("stop", &json!({"last_assistant_message": "The build failed because the constant `limit` was missing in src/parser.rs. I added it, and the build passes now."}));
+    home.drain();
+    let mut agent = Agent::start(&home);
+    agent.greet("2025-06-18");
+    let (failed, text) = agent.call(
+        "fix",
+        &json!({"error": format!("   Compiling x\n{error}\n --> src/lib.rs:7:1")}),
+    );
+    assert!(
+        !failed && text.contains("same error") && text.contains("limit"),
+        "{text}"
+    );
+    let (_, text) = agent.call("fix", &json!({"error": "ENOSPC: no space left on device"}));
+    assert!(!text.contains("same error"), "{text}");
     agent.end();
 }

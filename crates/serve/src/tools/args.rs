@@ -8,22 +8,38 @@ use serde_json::{Value, json};
 
 use crate::problem::ApiError;
 
-/// Returns name, description and input schema of each tool.
-pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
-    let text = |about: &str| json!({"type": "string", "description": about});
-    let project = || text("Name, path or id; `*`: all, if the user allows it. Default: current");
-    let object = |fields: Value, required: &[&str]| json!({"type": "object", "properties": fields, "required": required});
+/// Name, description and input schema of a tool.
+type Definition = (&'static str, &'static str, Value);
+
+/// Returns all tools.
+pub(crate) fn definitions() -> Vec<Definition> {
+    reading_tools().into_iter().chain(writing_tools()).collect()
+}
+
+fn text(about: &str) -> Value {
+    json!({"type": "string", "description": about})
+}
+
+fn project() -> Value {
+    text("Name, path or id; default: current")
+}
+
+fn object(fields: &Value, required: &[&str]) -> Value {
+    json!({"type": "object", "properties": fields, "required": required})
+}
+
+fn reading_tools() -> Vec<Definition> {
     vec![
         (
             "search",
-            "Search the memory of past sessions: decisions, fixes, discoveries, prompts. Returns an index; get_observations and timeline have the details.",
+            "Search past sessions: decisions, fixes, findings, prompts, commands. Use before re-investigating, and when the user says again, last time, why. Understands \"last week\", \"what is open\", \"where did we stop\".",
             object(
-                json!({
-                    "query": text("Any words"),
+                &json!({
+                    "query": text("Words or a question"),
                     "project": project(),
-                    "type": text(&ObservationType::NAMES.join(", ")),
-                    "file": text("Path or end of a path"),
-                    "since": text("2026-03-01 or 7d"),
+                    "type": {"type": "string", "enum": ObservationType::NAMES},
+                    "file": text("Path or its end"),
+                    "since": text("2026-03-01, 7d, yesterday"),
                     "limit": {"type": "integer"},
                     "max_tokens": {"type": "integer"},
                 }),
@@ -32,11 +48,11 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
         ),
         (
             "timeline",
-            "History around a memory, oldest first.",
+            "What happened before and after a memory.",
             object(
-                json!({
-                    "id": text("123, S12, P34, N5; or use query"),
-                    "query": text("The best hit is the anchor"),
+                &json!({
+                    "id": text("123, S12, P34, N5"),
+                    "query": text("Or words: the best hit"),
                     "project": project(),
                     "before": {"type": "integer"},
                     "after": {"type": "integer"},
@@ -47,9 +63,9 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
         ),
         (
             "get_observations",
-            "Full memories by id, with provenance.",
+            "Full memories by id, with provenance. Use when a search hit is not enough.",
             object(
-                json!({
+                &json!({
                     "ids": {"type": "array", "items": {"type": "string"}},
                     "max_tokens": {"type": "integer"},
                 }),
@@ -57,29 +73,57 @@ pub(crate) fn definitions() -> Vec<(&'static str, &'static str, Value)> {
             ),
         ),
         (
-            "remember",
-            "Save a note for future sessions: a decision, a gotcha, a user preference.",
-            object(
-                json!({
-                    "text": text("The note"),
-                    "type": text("As in search"),
-                    "files": {"type": "array", "items": {"type": "string"}},
-                    "project": text("Default: current"),
-                }),
-                &["text"],
-            ),
-        ),
-        (
             "file_history",
-            "History of a file: past changes, reasons, pitfalls.",
+            "Past changes, reasons and pitfalls of a file. Use before changing an unfamiliar one.",
             object(
-                json!({
-                    "path": text("Absolute, or relative to the project"),
+                &json!({
+                    "path": text("Path or its end"),
                     "project": project(),
                     "limit": {"type": "integer"},
                     "max_tokens": {"type": "integer"},
                 }),
                 &["path"],
+            ),
+        ),
+        (
+            "fix",
+            "Known remedies of an error. Use when a command or test fails.",
+            object(
+                &json!({
+                    "error": text("Error text"),
+                    "project": project(),
+                    "max_tokens": {"type": "integer"},
+                }),
+                &["error"],
+            ),
+        ),
+    ]
+}
+
+fn writing_tools() -> [Definition; 2] {
+    [
+        (
+            "remember",
+            "Save a note for future sessions: a decision, a gotcha, a preference of the user.",
+            object(
+                &json!({
+                    "text": text("The note"),
+                    "type": {"type": "string", "enum": ObservationType::NAMES},
+                    "files": {"type": "array", "items": {"type": "string"}},
+                    "project": project(),
+                }),
+                &["text"],
+            ),
+        ),
+        (
+            "correct",
+            "Mark a memory as wrong or outdated. It is kept and shown as superseded.",
+            object(
+                &json!({
+                    "id": text("123"),
+                    "reason": text("What is true instead"),
+                }),
+                &["id", "reason"],
             ),
         ),
     ]
@@ -132,6 +176,19 @@ pub(super) struct FileArgs {
     pub(super) max_tokens: Option<usize>,
 }
 
+#[derive(Deserialize)]
+pub(super) struct FixArgs {
+    pub(super) error: String,
+    pub(super) project: Option<String>,
+    pub(super) max_tokens: Option<usize>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CorrectArgs {
+    pub(super) id: Value,
+    pub(super) reason: String,
+}
+
 pub(super) fn read<T: serde::de::DeserializeOwned>(args: Value) -> Result<T, ApiError> {
     serde_json::from_value(args).map_err(|error| ApiError::bad(error.to_string()))
 }
@@ -160,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_definitions_fit_700_tokens() {
+    fn all_definitions_fit_800_tokens() {
         let all: Vec<Value> = definitions()
             .into_iter()
             .map(|(name, about, schema)| {
@@ -168,6 +225,6 @@ mod tests {
             })
             .collect();
         let text = json!(all).to_string();
-        assert!(tokens(&text) <= 700, "{} tokens", tokens(&text));
+        assert!(tokens(&text) < 800, "{} tokens", tokens(&text));
     }
 }

@@ -1,11 +1,15 @@
-//! The user marks a memory as superseded by another one.
+//! The user marks a memory as superseded by another one, or an agent corrects it.
 
-use backstory_model::{ObservationId, ProjectId, Timestamp};
+use backstory_model::{Distiller, Handle, ObservationId, ProjectId, Timestamp};
+use backstory_text::one_line;
 use rusqlite::{Transaction, params};
 
 use crate::{
     Store, StoreError,
-    memory::changes::{ChangeEvent, record_change},
+    memory::{
+        changes::{ChangeEvent, record_change},
+        documents,
+    },
     sql::Statements as _,
 };
 
@@ -22,7 +26,60 @@ pub enum SupersedeOutcome {
     Circle,
 }
 
+/// Reports the result of a correction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CorrectOutcome {
+    /// The memory is superseded by this one, which states the correction.
+    Done(ObservationId),
+    /// It does not exist.
+    Missing,
+    /// The user pinned it.
+    Pinned,
+}
+
 impl Store {
+    /// Adds a memory that states what is true instead of another, which it supersedes. Nothing is deleted: the old memory stays
+    /// with its text, and the user can mark it as valid again.
+    pub fn correct(
+        &mut self,
+        old: ObservationId,
+        correction: &str,
+        now: Timestamp,
+    ) -> Result<CorrectOutcome, StoreError> {
+        const MAX_TITLE: usize = 100;
+        const PINNED: &str = "select pinned from observation where id = ?1";
+        const INSERT: &str = "insert into observation
+                (project_id, type, title, subtitle, narrative, concepts, files_read, files_modified, distiller, edited_at,
+                    created_at, last_seen_at)
+            select project_id, type, ?2, ?3, ?4, concepts, files_read, files_modified, ?5, ?6, ?6, ?6
+            from observation where id = ?1 returning id";
+        const FILES: &str = "insert into observation_file (observation_id, path, modified)
+            select ?2, path, modified from observation_file where observation_id = ?1";
+        const SUPERSEDE: &str = "update observation set superseded_by = ?2, edited_at = ?3 where id = ?1";
+        self.write("correct a memory", |tx| {
+            match tx.optional_row(PINNED, [old], |row| row.get::<_, bool>("pinned"))? {
+                None => return Ok(CorrectOutcome::Missing),
+                Some(true) => return Ok(CorrectOutcome::Pinned),
+                Some(false) => {}
+            }
+            let title = one_line(correction, MAX_TITLE);
+            let values = params![
+                old,
+                title,
+                format!("Corrects #{old}, noted by an agent"),
+                Some(correction).filter(|text| *text != title),
+                Distiller::Model("agent".to_owned()),
+                now
+            ];
+            let new: ObservationId = tx.row(INSERT, values, |row| row.get("id"))?;
+            tx.run(FILES, params![old, new])?;
+            tx.run(SUPERSEDE, params![old, new, now])?;
+            documents::put(tx, Handle::from(new))?;
+            record_change(tx, ChangeEvent::Memory(old.into()))?;
+            Ok(CorrectOutcome::Done(new))
+        })
+    }
+
     /// Marks an observation as superseded by another, or as valid again. Distilling again leaves both as they are.
     pub fn supersede(
         &mut self,
@@ -107,5 +164,36 @@ mod tests {
         assert_eq!(supersede(9, None, 5), SupersedeOutcome::Missing);
         assert_eq!(supersede(2, None, 6), SupersedeOutcome::Done);
         assert_eq!(supersede(3, Some(1), 7), SupersedeOutcome::Done);
+    }
+
+    #[test]
+    fn a_correction_keeps_the_old_memory_and_never_replaces_a_pinned_one() {
+        let mut store = store(&[event("1", "a")]);
+        let insert = "insert into observation (project_id, type, title, created_at, last_seen_at, pinned)
+            select id, 'discovery', 'The limit is 10', 1, 1, ?1 from project";
+        for pinned in [0, 1] {
+            store.connection.execute(insert, [pinned]).unwrap();
+        }
+        let (old, pinned) = (ObservationId::new(1), ObservationId::new(2));
+        let outcome = store.correct(old, "The limit is 20", at(5)).unwrap();
+        let new = ObservationId::new(3);
+        assert_eq!(outcome, CorrectOutcome::Done(new));
+        let memory = |id: ObservationId| store.memory(id.into()).unwrap().unwrap();
+        assert_eq!(memory(old).superseded_by, Some(new));
+        assert_eq!(memory(old).record.title.as_deref(), Some("The limit is 10"));
+        assert_eq!(memory(new).record.title.as_deref(), Some("The limit is 20"));
+        assert_eq!(
+            memory(new).record.subtitle.as_deref(),
+            Some("Corrects #1, noted by an agent")
+        );
+        assert_eq!(
+            store.correct(pinned, "no", at(6)).unwrap(),
+            CorrectOutcome::Pinned
+        );
+        let unknown = ObservationId::new(9);
+        assert_eq!(
+            store.correct(unknown, "no", at(6)).unwrap(),
+            CorrectOutcome::Missing
+        );
     }
 }

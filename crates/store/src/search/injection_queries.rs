@@ -51,6 +51,18 @@ impl Store {
         })
     }
 
+    /// Returns the valid memories of a project that resolve an error, the latest first.
+    pub fn remedies(&self, project: &Project, error_signature: &str) -> Result<Vec<Handle>, StoreError> {
+        const REMEDIES: &str = "select id from observation indexed by observation_by_error
+            where project_id = ?1 and error_signature = ?2 and superseded_by is null
+            order by rejected, created_at desc, id desc limit 5";
+        self.read("look for remedies", |connection| {
+            connection.rows(REMEDIES, (project.db_id, error_signature), |row| {
+                row.get("id").map(|id: ObservationId| id.into())
+            })
+        })
+    }
+
     /// Returns the solutions of a failure in a turn: fixes and findings of that turn, else of later turns of its session.
     pub fn solutions(&self, turn: TurnId) -> Result<Vec<Handle>, StoreError> {
         const SOLUTIONS: &str = "select solution.id as id from turn
