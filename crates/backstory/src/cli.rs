@@ -98,6 +98,7 @@ enum Command {
 }
 
 pub(crate) fn main() -> ExitCode {
+    completions::answer_shell(Arguments::command);
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         // Some editors call the hooks of Claude Code's settings without their arguments, and take status 2 as a request to
@@ -184,7 +185,7 @@ fn run(command: Command) -> Result<ExitStatus> {
         Command::Mcp(arguments) => mcp::run(&engine()?, &arguments),
         Command::Doctor(arguments) => doctor::run(&any_engine()?, &arguments),
         Command::Worker(arguments) => worker::run(&engine()?, &arguments),
-        Command::Completions(arguments) => completions::completions(&arguments, Arguments::command()),
+        Command::Completions(arguments) => completions::completions(&arguments),
         Command::Man(arguments) => completions::man(&arguments, Arguments::command()),
         // Reached by `hook --help` only, which clap answers itself; `main` handles every other hook.
         Command::Hook { .. } | Command::Statusline => Ok(ExitStatus::Done),

@@ -96,12 +96,16 @@ pub(crate) fn await_queue(engine: &Engine) -> Result<u64> {
     }
 }
 
-/// Returns the first memories of the current project's context.
-pub(crate) fn known_here(engine: &Engine, most: usize) -> Result<Vec<ContextEntry>> {
+/// Returns the first memories of the context of a project, or of the project in the current folder.
+pub(crate) fn first_memories(
+    engine: &Engine,
+    project: Option<String>,
+    most: usize,
+) -> Result<Vec<ContextEntry>> {
     let block = build(
         engine,
         &ContextArguments {
-            project: None,
+            project,
             cwd: None,
             explain: false,
             json: false,

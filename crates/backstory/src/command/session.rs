@@ -16,7 +16,7 @@ use crate::output::{self, BAD, BOLD, DIM};
 #[derive(clap::Args)]
 pub(crate) struct Show {
     /// The session's id, or a prefix of it
-    #[arg(value_name = "ID")]
+    #[arg(id = "session", value_name = "ID")]
     id: String,
     /// Print JSON
     #[arg(long)]

@@ -120,16 +120,18 @@ pub(crate) fn run(engine: &Engine, arguments: &Setup) -> Result<ExitStatus> {
     }
     let known = known(engine)?;
     if arguments.json {
-        let known: Vec<Value> = known
+        let memories: Vec<Value> = known
+            .memories
             .iter()
             .map(|entry| json!({"id": entry.handle.to_string(), "title": entry.title}))
             .collect();
         let report = json!({"files": install::as_json(&changes, false)["files"], "past_sessions": past.len(),
-            "imported_sessions": imported, "known": known, "connection": connection(engine)?.name()});
+            "imported_sessions": imported, "project": known.project,
+            "known": memories, "connection": connection(engine)?.name()});
         println!("{report}");
         return Ok(ExitStatus::Done);
     }
-    print_known(engine, &known);
+    print_known(&known);
     print_next(engine, &agents)?;
     if asks && confirm("Open the viewer? [y/N]")? {
         return open::run(engine, &open::Open::viewer());
@@ -272,26 +274,52 @@ fn offer_model(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-/// Returns three things that are known about the current project.
-fn known(engine: &Engine) -> Result<Vec<ContextEntry>> {
-    const MOST: usize = 3;
-    let known = context::known_here(engine, MOST)?;
-    if !known.is_empty() {
-        return Ok(known);
-    }
-    context::await_queue(engine)?;
-    context::known_here(engine, MOST)
+/// Three things that are known about a project.
+struct Known {
+    /// Name of the project.
+    project: String,
+    /// True for the project in the current folder.
+    is_here: bool,
+    memories: Vec<ContextEntry>,
 }
 
-fn print_known(engine: &Engine, known: &[ContextEntry]) {
-    let folder = std::env::current_dir().unwrap_or_default();
-    let name = super::locate_here(engine, &folder).name;
-    if known.is_empty() {
-        println!("{DIM}Nothing is known about {name} yet.{DIM:#}");
+/// Returns what is known about the current project; if that is nothing, about the project with the latest session.
+fn known(engine: &Engine) -> Result<Known> {
+    const MOST: usize = 3;
+    let folder = std::env::current_dir().context("could not find the current folder")?;
+    let mut here = Known {
+        project: super::locate_here(engine, &folder).name,
+        is_here: true,
+        memories: context::first_memories(engine, None, MOST)?,
+    };
+    if here.memories.is_empty() {
+        context::await_queue(engine)?;
+        here.memories = context::first_memories(engine, None, MOST)?;
+    }
+    let latest = super::open_store(engine)?
+        .map(|store| store.projects())
+        .transpose()?;
+    let latest = latest.and_then(|projects| projects.into_iter().next());
+    match latest.filter(|_| here.memories.is_empty()) {
+        Some(latest) => Ok(Known {
+            memories: context::first_memories(engine, Some(latest.project.id), MOST)?,
+            project: latest.project.name,
+            is_here: false,
+        }),
+        None => Ok(here),
+    }
+}
+
+fn print_known(known: &Known) {
+    if known.memories.is_empty() {
+        println!("{DIM}Nothing is known yet.{DIM:#}");
         return;
     }
-    println!("\n{BOLD}What I know about {name}{BOLD:#}");
-    for entry in known {
+    if !known.is_here {
+        println!("{DIM}Nothing is known about the current folder yet.{DIM:#}");
+    }
+    println!("\n{BOLD}What I know about {}{BOLD:#}", known.project);
+    for entry in &known.memories {
         let title = one_line(&entry.title, output::width().saturating_sub(12));
         println!("  {title} {DIM}#{}{DIM:#}", entry.handle);
     }

@@ -2,40 +2,58 @@
 
 use std::process::Command;
 
-use crate::home::{Home, settings, text};
+use crate::{
+    home::{Home, settings, text},
+    memory::home_with_bug_fix,
+};
 
 #[test]
 fn every_shell_gets_a_script() {
     let home = Home::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = home.ok(&["completions", shell]);
-        for command in ["search", "doctor", "claude-mem"] {
-            assert!(script.contains(command), "{shell}: {command}");
-        }
+        assert!(script.contains("BACKSTORY_COMPLETE"), "{shell}: {script}");
     }
     assert_eq!(home.run(&["completions", "tcsh"], b"").status.code(), Some(2));
 }
 
 #[test]
-fn bash_completes_commands_and_options() {
-    let home = Home::new();
+fn bash_completes_commands_options_and_values() {
+    let home = home_with_bug_fix();
     let script = home.outside().join("completions.bash");
     std::fs::write(&script, home.ok(&["completions", "bash"])).unwrap();
+    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_backstory"))
+        .parent()
+        .unwrap();
     let complete = |words: &str| {
-        let ask = "source \"$0\"; COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); \
-            _backstory backstory \"${COMP_WORDS[-1]}\" \"${COMP_WORDS[-2]}\"; echo \"${COMPREPLY[*]}\"";
+        let ask = "source \"$0\"; COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_TYPE=9; \
+            _clap_complete_backstory backstory \"${COMP_WORDS[-1]}\" \"${COMP_WORDS[-2]}\"; echo \"${COMPREPLY[*]}\"";
         let output = Command::new("bash")
             .args(["-c", ask])
             .arg(&script)
             .arg(words)
+            .env_clear()
+            .env("HOME", home.outside().join("home"))
+            .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
             .output()
             .unwrap();
         assert_eq!(text(&output.stderr), "");
         text(&output.stdout)
     };
-    assert_eq!(complete("backstory doc"), "doctor\n");
-    assert_eq!(complete("backstory import claude"), "claude-code claude-mem\n");
-    assert_eq!(complete("backstory restore --y"), "--yes\n");
+    for (typed, expected) in [
+        ("backstory doc", "doctor"),
+        ("backstory import claude", "claude-code claude-mem"),
+        ("backstory restore --y", "--yes"),
+        ("backstory install cop", "copilot-cli"),
+        ("backstory search --type bu", "bugfix"),
+        ("backstory search --kind sum", "summary"),
+        ("backstory config get context.bud", "context.budget_tokens"),
+        ("backstory open sea", "search"),
+        ("backstory search --project ac", "acme"),
+        ("backstory session s", "s1"),
+    ] {
+        assert_eq!(complete(typed).trim(), expected, "{typed}");
+    }
 }
 
 #[test]
