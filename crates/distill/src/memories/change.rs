@@ -94,8 +94,13 @@ pub(super) fn asked(request: Option<&str>) -> Option<String> {
 pub(super) fn is_vague(request: &str) -> bool {
     let lower = request.to_lowercase();
     let first = lower.split_whitespace().next().unwrap_or_default();
-    VAGUE.contains(first) || POINTERS.within(&lower) || first.starts_with('/')
+    VAGUE.contains(first) || POINTERS.within(&lower) || ORDINALS.within(&lower) || first.starts_with('/')
 }
+
+/// Entries of a list that the next reader does not have.
+static ORDINALS: Phrases = Phrases::new(
+    "the first|the second|the third|the last|the other|the others|the rest|the first two|the last two|option",
+);
 
 /// Reports whether a request is about the form of the work, not about its matter: "commit this, push".
 pub(super) fn is_chore(request: &str) -> bool {

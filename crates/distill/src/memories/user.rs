@@ -96,8 +96,11 @@ fn is_lasting(sentence: &str) -> bool {
 
 fn is_lasting_directive(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    is_directive(sentence) && !MOMENTARY.within(&lower)
+    is_directive(sentence) && !MOMENTARY.within(&lower) && !CORRECTIONS.within(&lower)
 }
+
+/// "I meant the other one" corrects a sentence that the next reader does not have.
+static CORRECTIONS: Phrases = Phrases::new("meant");
 
 /// A question about the next step of the work decides nothing that lasts.
 static PROCESS: Phrases = Phrases::new(concat!(
@@ -112,8 +115,9 @@ static OBJECTS: Phrases = Phrases::new(concat!(
 ));
 
 /// "Don't change anything yet" holds for the moment.
-static MOMENTARY: Phrases =
-    Phrases::new("yet|for now|right now|for the moment|this time|take a look|have a look");
+static MOMENTARY: Phrases = Phrases::new(
+    "yet|for now|right now|for the moment|this time|take a look|have a look|let's see|we'll see",
+);
 
 /// A refusal with a reason is a rule as well.
 fn explains_refusal(sentence: &str) -> bool {

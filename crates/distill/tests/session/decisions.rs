@@ -155,3 +155,33 @@ fn a_pasted_document_is_not_the_voice_of_the_user() {
     assert_eq!(decided_by(&review).len(), 1);
     assert!(decided_by(&format!("from the review:\n\n## Security\n\n{review}")).is_empty());
 }
+
+#[test]
+fn a_correction_or_a_wait_is_no_decision() {
+    for words in [
+        "I mostly meant we should never look further back than the commit in `sessions`",
+        "No don't set `gc.auto` on the repository, let's see if it keeps happening",
+    ] {
+        let memory = compose(&[turn(1, words, vec![report("Stopped.")])]);
+        assert_eq!(titles(&memory), Vec::<String>::new(), "{words}");
+    }
+}
+
+#[test]
+fn a_request_about_entries_of_a_list_titles_no_change() {
+    let memory = compose(&[turn(
+        1,
+        "Remove the first two tests",
+        vec![
+            edit("tests/compat.rs"),
+            report(
+                "- Removed `round_trip` and `reads_twice` from `compat.rs`, because they tested the JSON library\n- Added `reads_files_of_version_1`\n",
+            ),
+        ],
+    )]);
+    assert!(
+        titles(&memory).iter().all(|title| !title.contains("first two")),
+        "{:?}",
+        titles(&memory)
+    );
+}
