@@ -199,6 +199,65 @@ fn global_notes_are_included_in_a_project_without_memories() {
 }
 
 #[test]
+fn restricted_types_and_concepts_reach_behind_the_latest_memories() {
+    let home = sample();
+    let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    let insert = "insert into observation (project_id, type, title, concepts, created_at, last_seen_at)
+        values (1, ?1, ?2, ?3, ?4, ?4)";
+    let start_of_work = 1_794_700_000_000_i64;
+    let old = (
+        "decision",
+        "Payments go through a queue",
+        r#"["trade-off"]"#,
+        start_of_work,
+    );
+    connection.execute(insert, old).unwrap();
+    for n in 1..=300_i64 {
+        let title = format!("Fault {n}{n} of part {n} in module {n} is gone");
+        connection
+            .execute(insert, ("bugfix", title, "[]", start_of_work + n * 60_000))
+            .unwrap();
+    }
+    let block = start(&home, "startup").unwrap();
+    assert!(!block.contains("Payments go through a queue"), "{block}");
+    for (key, value) in [("context.types", "decision"), ("context.concepts", "trade-off")] {
+        home.ok(&["config", "set", key, value]);
+        let block = start(&home, "startup").unwrap();
+        assert!(block.contains("Payments go through a queue"), "{key}: {block}");
+        home.ok(&["config", "unset", key]);
+    }
+}
+
+#[test]
+fn hand_overs_of_ten_sessions_are_listed() {
+    let home = sample();
+    let connection = rusqlite::Connection::open(home.path().join("backstory.db")).unwrap();
+    for n in 2..=14_i64 {
+        let at = 1_794_700_000_000_i64 + n * 3_600_000;
+        connection
+            .execute(
+                "insert into session (id, host, session_id, project_id, cwd, title, subtitle, status, started_at, last_event_at)
+                 select ?1, host, 'old-' || ?1, project_id, cwd, 'Work number ' || ?1, 'Done with ' || ?1, status, ?2, ?2 from session where id = 1",
+                (n, at),
+            )
+            .unwrap();
+        connection
+            .execute(
+                "insert into summary (project_id, session_db_id, request, completed, created_at) values (1, ?1, 'Work', 'Done', ?2)",
+                (n, at),
+            )
+            .unwrap();
+    }
+    let block = start(&home, "startup").unwrap();
+    let listed = block.lines().filter(|line| line.contains("Work number")).count();
+    assert_eq!(listed, 10, "{block}");
+    assert!(
+        block.contains("Work number 13: Done with 13") && !block.contains("Done with 5"),
+        "{block}"
+    );
+}
+
+#[test]
 fn near_duplicates_are_included_once() {
     let home = sample();
     let (here, day) = (home.project(), "2026-11-14T10:00:00Z");

@@ -28,8 +28,8 @@ pub const MAX_SUMMARIES: u32 = 60;
 /// Maximum number of earlier sessions whose open work is listed.
 const MAX_OPEN: usize = 3;
 
-/// The number of recent sessions that are listed.
-const MAX_SESSIONS: u32 = 6;
+/// The number of recent sessions whose hand-overs are listed.
+const MAX_SESSIONS: u32 = 10;
 
 /// Number of latest notes that are considered.
 const MAX_NOTES: u32 = 20;
@@ -49,7 +49,7 @@ pub fn context(
         None => None,
     };
     let summary = latest_summary(&summaries, situation.branch, own);
-    let candidates = store.recent_observations(project, select::MAX_CANDIDATES)?;
+    let candidates = select::candidates(store, project, limits)?;
     let last_session = summary.and_then(|summary| summary.session_db_id);
     // Repetition is measured against the text that is printed.
     let stated = summary.map(writer::summary_lines).unwrap_or_default();

@@ -7,13 +7,32 @@ use std::{
 };
 
 use backstory_model::{ObservationType, SessionId, Timestamp};
-use backstory_store::Observation;
+use backstory_store::{Observation, Project, Store, StoreError};
 use backstory_text::WordSet;
 
 use super::request::{ContextEntry, ContextRequest, Limits, root};
 
-/// Number of latest memories that are considered; older ones can be searched.
-pub(super) const MAX_CANDIDATES: u32 = 100;
+/// Reads the memories that are considered: the latest, and where types or concepts are restricted also the latest of those.
+/// Older ones can be searched.
+pub(super) fn candidates(
+    store: &Store,
+    project: &Project,
+    limits: &Limits,
+) -> Result<Vec<Observation>, StoreError> {
+    const MIN: usize = 100;
+    // Twice as many as wanted: near-duplicates and memories of too many sessions are skipped.
+    let limit = u32::try_from((2 * limits.observations).max(MIN)).unwrap_or(u32::MAX);
+    let mut found = store.recent_observations(project, limit)?;
+    let is_restricted = !limits.concepts.is_empty() || limits.types.len() < ObservationType::ALL.len();
+    if is_restricted {
+        for one in store.recent_observations_of(project, &limits.types, &limits.concepts, limit)? {
+            if !found.iter().any(|known| known.id == one.id) {
+                found.push(one);
+            }
+        }
+    }
+    Ok(found)
+}
 
 /// Included memories, most relevant first, and skipped ones.
 #[derive(Debug, Default)]

@@ -248,14 +248,17 @@ impl<'w> Writer<'w> {
     ) -> Vec<String> {
         const MAX_TITLE: usize = 90;
         const MAX_SUBTITLE: usize = 110;
+        // Older sessions need a handle and a subject; their hand-over has the rest.
+        const WITH_OUTCOME: usize = 6;
         let mut lines = Vec::new();
-        for session in sessions.iter().filter(|session| Some(session.db_id) != printed) {
+        let others = sessions.iter().filter(|session| Some(session.db_id) != printed);
+        for (index, session) in others.enumerate() {
             let title = one_line(&session.title, MAX_TITLE);
             let outcome = session
                 .subtitle
                 .as_deref()
                 .map(|subtitle| one_line(subtitle, MAX_SUBTITLE))
-                .filter(|subtitle| *subtitle != title)
+                .filter(|subtitle| *subtitle != title && index < WITH_OUTCOME)
                 .map(|subtitle| format!(": {subtitle}"))
                 .unwrap_or_default();
             let line = format!(

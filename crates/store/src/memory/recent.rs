@@ -5,12 +5,12 @@
 use std::cmp::Reverse;
 
 use backstory_model::{ObservationId, ObservationType, SessionId, SessionStatus, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::{
     Project, Store, StoreError,
     memory::{next_steps, stored::agent_label},
-    sql::{ListColumns as _, Statements as _},
+    sql::{ListColumns as _, Statements as _, json_list},
 };
 
 /// Holds the part of an observation that a context block can show.
@@ -176,6 +176,37 @@ impl Store {
         })
     }
 
+    /// Returns the latest valid observations of a project with one of the types and, unless there are none, one of the concepts,
+    /// newest first. Looks at a bounded number: a session start waits for them.
+    pub fn recent_observations_of(
+        &self,
+        project: &Project,
+        types: &[ObservationType],
+        concepts: &[String],
+        limit: u32,
+    ) -> Result<Vec<Observation>, StoreError> {
+        const LOOKED_AT: u32 = 5_000;
+        const RECENT: &str = "select recent.id, type, recent.title, narrative, facts, concepts, files_modified,
+                session_db_id, branch, seen, pinned, created_at, rejected, error_signature is not null
+            from (select * from observation where project_id = ?1 and superseded_by is null
+                    order by created_at desc, id desc limit ?5) as recent
+                left join session on session.id = recent.session_db_id
+            where type in (select value from json_each(?2)) and (?3 = '[]' or exists (
+                select 1 from json_each(concepts) as own join json_each(?3) as wanted on own.value = wanted.value))
+            order by created_at desc, recent.id desc limit ?4";
+        let types: Vec<String> = types.iter().map(|kind| kind.name().to_owned()).collect();
+        self.read("read the latest memories", |connection| {
+            let values = params![
+                project.db_id,
+                json_list(&types),
+                json_list(concepts),
+                limit,
+                LOOKED_AT
+            ];
+            connection.rows(RECENT, values, observation)
+        })
+    }
+
     /// Returns the latest sessions of a project that have a title and a summary, newest first.
     pub fn recent_sessions(&self, project: &Project, limit: u32) -> Result<Vec<RecentSession>, StoreError> {
         const RECENT: &str = "select session.id, max(summary.id), title, subtitle, status, last_event_at
@@ -217,23 +248,25 @@ fn observations(
     project: &Project,
     limit: u32,
 ) -> rusqlite::Result<Vec<Observation>> {
-    connection.rows(sql, (project.db_id, limit), |row| {
-        Ok(Observation {
-            id: row.get(0)?,
-            kind: row.get(1)?,
-            title: row.get(2)?,
-            narrative: row.get(3)?,
-            facts: row.get(4)?,
-            concepts: row.list(5)?,
-            files_modified: row.list(6)?,
-            session_db_id: row.get(7)?,
-            branch: row.get(8)?,
-            seen: row.get(9)?,
-            is_pinned: row.get(10)?,
-            created_at: row.get(11)?,
-            rejected: row.get(12)?,
-            resolves_error: row.get(13)?,
-        })
+    connection.rows(sql, (project.db_id, limit), observation)
+}
+
+fn observation(row: &Row<'_>) -> rusqlite::Result<Observation> {
+    Ok(Observation {
+        id: row.get(0)?,
+        kind: row.get(1)?,
+        title: row.get(2)?,
+        narrative: row.get(3)?,
+        facts: row.get(4)?,
+        concepts: row.list(5)?,
+        files_modified: row.list(6)?,
+        session_db_id: row.get(7)?,
+        branch: row.get(8)?,
+        seen: row.get(9)?,
+        is_pinned: row.get(10)?,
+        created_at: row.get(11)?,
+        rejected: row.get(12)?,
+        resolves_error: row.get(13)?,
     })
 }
 
