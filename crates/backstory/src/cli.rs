@@ -19,8 +19,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::{
     command::{
         ExitStatus, backup, completions, config, context, demo, distill, doctor, edit, export, forget,
-        import, index, install, logins, mcp, open, pin, project, queue, reindex, remember, restore, search,
-        session, sessions, setup, show, stats, timeline, why, worker,
+        import, index, install, logins, mcp, off, open, pin, project, queue, reindex, remember, restore,
+        search, session, sessions, setup, show, stats, timeline, why, worker,
     },
     output, version,
 };
@@ -61,6 +61,8 @@ enum Command {
     Unpin(pin::Unpin),
     Edit(edit::EditArguments),
     Forget(forget::Forget),
+    Off(off::Off),
+    On(off::On),
     Queue(queue::QueueArguments),
     Distill(distill::DistillArguments),
     Reindex(reindex::Reindex),
@@ -151,6 +153,8 @@ fn run(command: Command) -> Result<ExitStatus> {
         Command::Unpin(arguments) => pin::unpin(&engine()?, &arguments),
         Command::Edit(arguments) => edit::run(&engine()?, &arguments),
         Command::Forget(arguments) => forget::run(&engine()?, &arguments),
+        Command::Off(arguments) => off::off(&engine()?, &arguments),
+        Command::On(arguments) => off::on(&engine()?, &arguments),
         Command::Export(arguments) => export::run(&engine()?, &arguments),
         Command::Backup(arguments) => backup::run(&engine()?, &arguments),
         Command::Restore(arguments) => restore::run(&engine()?, &arguments),

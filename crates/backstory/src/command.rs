@@ -15,6 +15,7 @@ pub(crate) mod index;
 pub(crate) mod install;
 pub(crate) mod logins;
 pub(crate) mod mcp;
+pub(crate) mod off;
 pub(crate) mod open;
 pub(crate) mod pin;
 pub(crate) mod project;

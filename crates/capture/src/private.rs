@@ -1,9 +1,10 @@
-//! Records which turns are private, across hook processes.
+//! Records which turns are private and which sessions are off the record, across hook processes.
 //!
 //! A fully private prompt is recorded in a small log per session; until the user's next prompt every hook of that
 //! session drops its event. The log is append-only, because hooks of one session run concurrently, and contains ids,
 //! never text. Work that started in a private turn stays private when it ends later: the log lists the prompts, sub-agents and
 //! background commands of that turn, and the prompt that announces the end of one, so that the answer to it is private too.
+//! A session that is off the record stays so: its log is never removed, because the session may be resumed at any time.
 
 use std::{
     fs::{self, OpenOptions},
@@ -26,6 +27,7 @@ pub struct PrivateTurns {
 
 const PRIVATE: &str = "private";
 const OPEN: &str = "open";
+const OFF: &str = "off";
 const PROMPT: &str = "prompt ";
 const AGENT: &str = "agent ";
 
@@ -43,6 +45,9 @@ impl PrivateTurns {
     /// Reports whether an event belongs to a private turn.
     pub fn covers(&self, payload: &HookPayload<'_>) -> bool {
         let Some(log) = &self.log else { return false };
+        if is_off(log) {
+            return true;
+        }
         let is_open = log.lines().rev().find(|line| [PRIVATE, OPEN].contains(line)) == Some(OPEN);
         let noted = |prefix: &str, id: Option<&str>| {
             id.is_some_and(|id| log.lines().any(|line| line.strip_prefix(prefix) == Some(id)))
@@ -55,6 +60,16 @@ impl PrivateTurns {
                 AGENT,
                 payload.prompt_start(512).as_deref().and_then(finished_task),
             )
+    }
+
+    /// Reports whether the session is off the record.
+    pub fn is_off(&self) -> bool {
+        self.log.as_deref().is_some_and(is_off)
+    }
+
+    /// Takes the session off the record, permanently.
+    pub fn turn_off(&self) -> io::Result<()> {
+        self.append(&[Some(OFF.to_owned())])
     }
 
     /// Starts a private turn.
@@ -99,7 +114,11 @@ impl PrivateTurns {
     }
 }
 
-/// Removes the logs of sessions without recent events.
+fn is_off(log: &str) -> bool {
+    log.lines().any(|line| line == OFF)
+}
+
+/// Removes the logs of sessions without recent events, except of those that are off the record.
 pub fn sweep(spool: &Spool, now: SystemTime, older_than: Duration) -> io::Result<()> {
     let folder = match fs::read_dir(spool.root().join("private")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -110,6 +129,7 @@ pub fn sweep(spool: &Spool, now: SystemTime, older_than: Duration) -> io::Result
         if now
             .duration_since(entry.metadata()?.modified()?)
             .is_ok_and(|age| age > older_than)
+            && !fs::read_to_string(entry.path()).is_ok_and(|log| is_off(&log))
         {
             system::remove_file(entry.path())?;
         }
@@ -231,5 +251,8 @@ mod tests {
         assert!(covers(&spool, "{}"));
         sweep(&spool, now + Duration::from_secs(61), Duration::from_secs(60)).unwrap();
         assert!(!covers(&spool, "{}"));
+        PrivateTurns::of(&spool, "s").unwrap().turn_off().unwrap();
+        sweep(&spool, now + Duration::from_hours(24), Duration::from_secs(60)).unwrap();
+        assert!(covers(&spool, "{}"), "a session stays off the record");
     }
 }

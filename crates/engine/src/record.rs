@@ -89,7 +89,7 @@ pub fn record(
         Err(error) => return dropped(&spool, &error),
     };
     let Some(json) = kept else {
-        return RecordOutcome::Nothing("it is private or routine");
+        return RecordOutcome::Nothing("it is private, off the record or routine");
     };
     let event = Event {
         key: spool::key(at, std::process::id(), kind),
@@ -178,6 +178,9 @@ fn kept(
     settings: &filter::CaptureSettings,
 ) -> io::Result<Option<String>> {
     let private = PrivateTurns::of(spool, session_id)?;
+    if private.is_off() {
+        return Ok(None);
+    }
     let by_user = || {
         !payload
             .prompt_start(64)

@@ -18,6 +18,8 @@ fn every_command_has_help() {
         "unpin",
         "edit",
         "forget",
+        "off",
+        "on",
         "export",
         "backup",
         "restore",

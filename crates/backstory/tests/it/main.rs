@@ -46,6 +46,7 @@ mod model_budget;
 mod models;
 mod module_graph;
 mod network;
+mod off_the_record;
 mod plugin;
 mod poison;
 mod privacy;

@@ -70,6 +70,7 @@ fn commands_in_the_skill_and_slash_commands_exist() {
         "skills/search/SKILL.md",
         "commands/remember.md",
         "commands/status.md",
+        "commands/off.md",
     ] {
         let text = fs::read_to_string(repository().join("plugin").join(file)).unwrap();
         let told = text.split("backstory ").skip(1);
@@ -89,7 +90,7 @@ fn commands_in_the_skill_and_slash_commands_exist() {
 /// Returns true for words after `backstory` that are commands.
 fn host_word(word: &str) -> bool {
     [
-        "search", "show", "timeline", "remember", "sessions", "queue", "context", "worker",
+        "search", "show", "timeline", "remember", "sessions", "queue", "context", "worker", "off",
     ]
     .contains(&word)
 }

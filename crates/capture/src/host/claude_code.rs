@@ -58,6 +58,10 @@ pub(super) static SPEC: HostSpec = HostSpec {
             file: config_path(".claude", "commands/backstory-status.md"),
             text: marked!("commands/status.md"),
         },
+        InstallItem::File {
+            file: config_path(".claude", "commands/backstory-off.md"),
+            text: marked!("commands/off.md"),
+        },
     ],
     normalize: None,
     injection_points: &[

@@ -122,6 +122,18 @@ impl Store {
         })
     }
 
+    /// Takes a session off the record: its transcript is neither read nor imported any more. Recorded events stay.
+    pub fn take_off_the_record(&mut self, session_id: &str) -> Result<(), StoreError> {
+        const MARK: &str = "insert into import (path, stamp, session_id) values (?1, ?2, ?3)
+            on conflict (path) do update set stamp = excluded.stamp";
+        const DETACH: &str = "update session set transcript_path = null where session_id = ?1";
+        self.write("take a session off the record", |tx| {
+            let never = i64::MAX.to_string();
+            tx.run(MARK, params![forgotten_mark(session_id), never, session_id])?;
+            tx.run(DETACH, [session_id]).map(drop)
+        })
+    }
+
     /// Returns the time up to which a session was forgotten: an import must skip older records of its transcript.
     pub fn forgotten_until(&self, session_id: &str) -> Result<Option<Timestamp>, StoreError> {
         const UNTIL: &str = "select max(cast(stamp as integer)) from import where path = ?1";
