@@ -565,3 +565,22 @@ static CONCESSIONS: Phrases = Phrases::new(concat!(
     "i misunderstood|my earlier|i stand corrected|that was wrong|that's wrong|wait, that's|",
     "actually, i was|apologies|sorry, i|correction:",
 ));
+
+/// Returns the files that a text names, by path or by file name.
+pub(super) fn mentioned<'a>(files: &[&'a str], text: &str) -> Vec<&'a str> {
+    let mut out: Vec<&str> = Vec::new();
+    for file in files {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        if backstory_model::is_file_path(file) && names_file(text, name) && !out.contains(file) {
+            out.push(file);
+        }
+    }
+    out
+}
+
+/// Reports whether a text names a file; `new_cache.rs` does not name `cache.rs`.
+fn names_file(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part))
+}

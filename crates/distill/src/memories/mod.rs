@@ -22,6 +22,7 @@ pub(crate) use command::{command_key, simple_commands, targets};
 pub(crate) use commit::subject_line;
 pub use draft::Source;
 pub(crate) use draft::{Draft, ended, is_first_person};
+use ending::mentioned;
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Failure, Obstacles, describe, find_obstacles};
 pub(crate) use report::{NAMED_BY_FILES, is_praise};
@@ -396,23 +397,4 @@ const MAX_REQUEST: usize = 200;
 fn turn_start(timeline: &Timeline<'_>, at: usize) -> usize {
     let turn = timeline.steps[at].turn;
     timeline.steps.partition_point(|step| step.turn < turn)
-}
-
-/// Returns the files that a text names, by path or by file name.
-fn mentioned<'a>(files: &[&'a str], text: &str) -> Vec<&'a str> {
-    let mut out: Vec<&str> = Vec::new();
-    for file in files {
-        let name = file.rsplit('/').next().unwrap_or(file);
-        if backstory_model::is_file_path(file) && names_file(text, name) && !out.contains(file) {
-            out.push(file);
-        }
-    }
-    out
-}
-
-/// Reports whether a text names a file; `new_cache.rs` does not name `cache.rs`.
-fn names_file(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    text.match_indices(name)
-        .any(|(at, _)| !text[..at].ends_with(is_part))
 }

@@ -9,8 +9,8 @@ use super::draft::{
     Draft, Source, Statement, choose_title, ended, is_first_person, is_generality, is_outcome, opens_vaguely,
     title_of,
 };
-use super::ending::Ending;
-use super::{change, kind::is_test_or_text, mentioned, select};
+use super::ending::{Ending, mentioned};
+use super::{change, kind::is_test_or_text, select};
 use crate::Action;
 use crate::english::{
     Form, Phrases, Words, code, count_names, fit_title, has_cause, is_change_verb, is_guess, is_statement,
