@@ -29,7 +29,7 @@ use crate::{
     receipt::Receipt,
 };
 use diff::DiffLine;
-use plan::HostFileChange;
+use plan::{HostFileChange, StatusLine};
 
 /// Set up the agents on this machine
 ///
@@ -45,6 +45,9 @@ pub(crate) struct Install {
     /// All agents found on this machine
     #[arg(long, conflicts_with = "hosts")]
     all: bool,
+    /// Also show backstory in Claude Code's status line, unless it shows something else
+    #[arg(long)]
+    status_line: bool,
     #[command(flatten)]
     confirm: ConfirmArgs,
 }
@@ -98,9 +101,14 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
     }
     let program = paths::program()?;
     let mut receipt = Receipt::read(&engine.home)?;
+    let status_line = if arguments.status_line {
+        StatusLine::Add
+    } else {
+        StatusLine::Keep
+    };
     let mut changes = Vec::new();
     for host in &hosts {
-        changes.extend(plan::install(&receipt, host, &program)?);
+        changes.extend(plan::install(&receipt, host, &program, status_line)?);
     }
     let question = match arguments.hosts.is_empty() && !arguments.all && hosts.len() > 1 {
         true => "Write all of this? [y/N, or the hosts that you want]",

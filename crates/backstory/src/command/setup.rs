@@ -19,7 +19,10 @@ use serde_json::{Value, json};
 use super::{
     ExitStatus, config, context,
     import::overview::{self, PastSessions, confirm},
-    install::{self, apply, paths, plan, plan::HostFileChange},
+    install::{
+        self, apply, paths, plan,
+        plan::{HostFileChange, StatusLine},
+    },
     open, worker,
 };
 use crate::{
@@ -116,6 +119,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Setup) -> Result<ExitStatus> {
     let changes = connect(engine, &agents, arguments)?;
     let imported = import_past(engine, arguments, &past)?;
     if asks {
+        offer_status_line(engine, &agents)?;
         offer_model(engine)?;
     }
     let known = known(engine)?;
@@ -146,7 +150,8 @@ pub(crate) fn run(engine: &Engine, arguments: &Setup) -> Result<ExitStatus> {
 fn agents(engine: &Engine) -> Result<Vec<Agent>> {
     let (program, receipt) = (paths::program()?, Receipt::read(&engine.home)?);
     let plan = |host| {
-        let changes = plan::install(&receipt, host, &program).map_err(|error| error_chain(&error));
+        let changes =
+            plan::install(&receipt, host, &program, StatusLine::Keep).map_err(|error| error_chain(&error));
         Agent {
             host,
             is_chosen: changes.is_ok(),
@@ -247,6 +252,23 @@ fn describe(past: &PastSessions) -> String {
         count(past.folders(), "project folder"),
         past.bytes().div_ceil(BYTES_PER_SECOND)
     )
+}
+
+/// Offers the status line of Claude Code if it shows nothing yet.
+fn offer_status_line(engine: &Engine, agents: &[Agent]) -> Result<()> {
+    let is_claude_code = |agent: &&Agent| agent.is_chosen && agent.host.name == "claude-code";
+    let Some(agent) = agents.iter().find(is_claude_code) else {
+        return Ok(());
+    };
+    let mut receipt = Receipt::read(&engine.home)?;
+    let changes = plan::install(&receipt, agent.host, &paths::program()?, StatusLine::Add)?;
+    if !changes.iter().any(HostFileChange::is_needed) {
+        return Ok(());
+    }
+    if confirm("Show backstory in Claude Code's status line? [y/N]")? {
+        apply::install(engine, &mut receipt, &changes)?;
+    }
+    Ok(())
 }
 
 /// Offers memories written by a model if its program is installed and none is configured.

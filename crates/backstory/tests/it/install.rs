@@ -474,3 +474,34 @@ fn settings_that_switch_hooks_off_are_reported_before_the_question() {
     let said = text(&output.stderr);
     assert!(said.contains("settings.json sets disableAllHooks"), "{said}");
 }
+
+#[test]
+fn a_status_line_is_added_on_request_kept_and_removed() {
+    let home = Home::new();
+    let file = home.outside().join("home/.claude/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let before = "{\n  \"model\": \"opus\"\n}\n";
+    fs::write(&file, before).unwrap();
+    let status_line = || {
+        let settings: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        settings["statusLine"]["command"].as_str().map(ToOwned::to_owned)
+    };
+    home.ok(&["install", "claude-code", "--yes"]);
+    assert_eq!(status_line(), None, "not without being asked for");
+    home.ok(&["install", "claude-code", "--yes", "--status-line"]);
+    assert!(status_line().unwrap().ends_with("backstory statusline"));
+    home.ok(&["install", "claude-code", "--yes"]);
+    assert!(status_line().is_some(), "it stays at an update");
+    home.ok(&["uninstall", "--yes"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), before);
+    let other = "{\"statusLine\": {\"type\": \"command\", \"command\": \"~/bin/line\"}}\n";
+    fs::write(&file, other).unwrap();
+    home.ok(&["install", "claude-code", "--yes", "--status-line"]);
+    assert_eq!(
+        status_line().as_deref(),
+        Some("~/bin/line"),
+        "another one is not replaced"
+    );
+    home.ok(&["uninstall", "--yes"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), other);
+}

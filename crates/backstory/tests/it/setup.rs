@@ -142,10 +142,14 @@ fn agents_are_chosen_with_single_keys() {
     terminal.until("Claude Code is set up");
     terminal.until("Import them? [Y/n]");
     terminal.says("n\n");
+    terminal.until("status line? [y/N]");
+    terminal.says("y\n");
     terminal.until("Open the viewer? [y/N]");
     terminal.says("n\n");
     assert_eq!(terminal.end(), Some(0));
     assert!(!home.outside().join("home/.codex/hooks.json").exists());
+    let settings = fs::read_to_string(home.outside().join("home/.claude/settings.json")).unwrap();
+    assert!(settings.contains("backstory statusline"), "{settings}");
     let mut quits = Terminal::run(&home, &["setup"]);
     quits.until("space: toggle");
     quits.says("q");

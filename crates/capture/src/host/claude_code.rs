@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::spec::{
-    ConfigPath, DefaultOutput, HookRow, HostSpec, InjectionTrigger, InstallItem, OutputFormat,
+    ConfigPath, DefaultOutput, HookRow, HostSpec, InjectionTrigger, InstallItem, OutputFormat, shell_word,
 };
 
 const FOLDER: Option<&str> = Some("CLAUDE_CONFIG_DIR");
@@ -39,6 +39,10 @@ pub(super) static SPEC: HostSpec = HostSpec {
             file: config_path(".claude", "settings.json"),
             version: None,
             entry,
+        },
+        InstallItem::StatusLine {
+            file: config_path(".claude", "settings.json"),
+            entry: status_line,
         },
         InstallItem::Server {
             file: config_path("", ".claude.json"),
@@ -103,6 +107,10 @@ fn entry(row: &HookRow, program: &str) -> Value {
         Some(matcher) => json!({"matcher": matcher, "hooks": [hook]}),
         None => json!({"hooks": [hook]}),
     }
+}
+
+fn status_line(program: &str) -> Value {
+    json!({"type": "command", "command": format!("{} statusline", shell_word(program))})
 }
 
 /// Returns the server entry. The tools are few and short, so they are always loaded.

@@ -135,6 +135,13 @@ pub enum InstallItem {
         /// The name of the parent table.
         key: &'static str,
     },
+    /// The `statusLine` of a JSON file; installed only if the user asks for it.
+    StatusLine {
+        /// The file.
+        file: ConfigPath,
+        /// Returns the entry, for a program path.
+        entry: fn(&str) -> Value,
+    },
     /// A file that belongs to backstory.
     File {
         /// The file.
@@ -263,7 +270,7 @@ pub(super) fn plain_server(program: &str) -> Value {
 }
 
 /// Quotes a word for a shell if necessary.
-fn shell_word(word: &str) -> String {
+pub(super) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

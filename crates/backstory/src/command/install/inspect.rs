@@ -97,6 +97,7 @@ fn content(host: &HostSpec, parts: &[&InstallItem], is_noted: bool, text: &str) 
                 content.value = toml::from_str(text).map_err(|error| anyhow!("{}", error.message()))?;
                 add_server(&mut content, key, is_noted);
             }
+            InstallItem::StatusLine { .. } => {}
             InstallItem::File { .. } if text.contains(OUR_MARK) => {}
             InstallItem::File { .. } => content.missing.push("the plugin"),
         }

@@ -13,6 +13,9 @@ use super::owned_entries;
 /// Name of our entry among MCP servers.
 const SERVER: &str = "backstory";
 
+/// Name of the property of the status line.
+const STATUS_LINE: &str = "statusLine";
+
 /// JSON file with its comments and whitespace.
 pub(super) struct Document {
     root: CstRootNode,
@@ -85,6 +88,31 @@ impl Document {
             servers.append(SERVER, input(entry));
         }
         Ok(())
+    }
+
+    /// Adds our status line, unless there is one.
+    pub(super) fn add_status_line(&self, entry: &Value) -> Result<()> {
+        let object = self.object()?;
+        if object.get(STATUS_LINE).is_none() {
+            object.append(STATUS_LINE, input(entry));
+        }
+        Ok(())
+    }
+
+    /// Returns true if the status line is ours.
+    pub(super) fn has_own_status_line(&self) -> bool {
+        owned_entries::is_status_line(&self.value()[STATUS_LINE])
+    }
+
+    /// Removes our status line.
+    pub(super) fn remove_status_line(&self) {
+        let property = self
+            .root
+            .object_value()
+            .and_then(|object| object.get(STATUS_LINE));
+        if let Some(property) = property.filter(|_| self.has_own_status_line()) {
+            property.remove();
+        }
     }
 
     /// Removes all hooks that call us, and containers that are empty afterwards.

@@ -36,6 +36,12 @@ pub(crate) fn server_program(entry: &Value) -> Option<String> {
     }
 }
 
+/// Returns true if a status line is ours.
+pub(crate) fn is_status_line(entry: &Value) -> bool {
+    let command = entry["command"].as_str().and_then(first_word);
+    command.is_some_and(|(program, rest)| is_backstory(&program) && rest.trim() == "statusline")
+}
+
 fn is_backstory(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     name == "backstory" || name.eq_ignore_ascii_case("backstory.exe")

@@ -44,8 +44,9 @@ pub(crate) fn install(
     receipt: &Receipt,
     host: &'static HostSpec,
     program: &str,
+    status_line: StatusLine,
 ) -> Result<Vec<HostFileChange>> {
-    plan(receipt, host, files(host)?, &|file, base| {
+    plan(receipt, host, files(host)?, &|file, current, base| {
         let old = base.map(readable).transpose()?.unwrap_or_default();
         let (mark, text) = match old.strip_prefix(BYTE_ORDER_MARK) {
             Some(text) => (BYTE_ORDER_MARK, text),
@@ -53,7 +54,10 @@ pub(crate) fn install(
         };
         let mut text = text.to_owned();
         for part in &file.parts {
-            text = add(host, part, &text, program)?;
+            let is_optional = matches!(part, InstallItem::StatusLine { .. });
+            if !is_optional || status_line == StatusLine::Add || has_status_line(current) {
+                text = add(host, part, &text, program)?;
+            }
         }
         Ok(Some(format!("{mark}{text}").into_bytes()))
     })
@@ -62,7 +66,22 @@ pub(crate) fn install(
 /// Plans the removal, also of files that were installed under other environment variables.
 pub(crate) fn uninstall(receipt: &Receipt, host: &'static HostSpec) -> Result<Vec<HostFileChange>> {
     let files = known_files(receipt, host)?;
-    plan(receipt, host, files, &|_, base| Ok(base.map(<[u8]>::to_vec)))
+    plan(receipt, host, files, &|_, _, base| Ok(base.map(<[u8]>::to_vec)))
+}
+
+/// Decision about the status line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StatusLine {
+    /// Stays as it is: absent, ours or another one.
+    Keep,
+    /// Is added, unless there is one.
+    Add,
+}
+
+fn has_status_line(content: Option<&[u8]>) -> bool {
+    let text = content.and_then(|content| std::str::from_utf8(content).ok());
+    let document = text.and_then(|text| Document::read(text.trim_start_matches(BYTE_ORDER_MARK)).ok());
+    document.is_some_and(|document| document.has_own_status_line())
 }
 
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -73,8 +92,8 @@ pub(super) struct PlannedFile {
     pub(super) parts: Vec<&'static InstallItem>,
 }
 
-/// Renders the new content of a file from its content without our entries.
-type RenderFile<'m> = &'m dyn Fn(&PlannedFile, Option<&[u8]>) -> Result<Option<Vec<u8>>>;
+/// Renders the new content of a file from its current content and from that without our entries.
+type RenderFile<'m> = &'m dyn Fn(&PlannedFile, Option<&[u8]>, Option<&[u8]>) -> Result<Option<Vec<u8>>>;
 
 fn plan(
     receipt: &Receipt,
@@ -91,7 +110,7 @@ fn plan(
             "fix the file manually; nothing was changed",
         );
         let (base, is_exact) = base(receipt, host, &file, current.as_deref()).hint_context(&message, hint)?;
-        let new = make(&file, base.as_deref()).hint_context(&message, hint)?;
+        let new = make(&file, current.as_deref(), base.as_deref()).hint_context(&message, hint)?;
         let change = HostFileChange {
             host,
             path: file.path,
@@ -155,6 +174,7 @@ fn paths_of(part: &InstallItem) -> (&ConfigPath, Option<&ConfigPath>) {
         InstallItem::Server { file, instead, .. } => (file, instead.as_ref()),
         InstallItem::Hooks { file, .. }
         | InstallItem::ServerToml { file, .. }
+        | InstallItem::StatusLine { file, .. }
         | InstallItem::File { file, .. } => (file, None),
     }
 }
@@ -265,6 +285,11 @@ fn add(host: &HostSpec, part: &InstallItem, text: &str, program: &str) -> Result
             document.add_server(key, &entry(program))?;
             Ok(document.text())
         }
+        InstallItem::StatusLine { entry, .. } => {
+            let document = Document::read(start)?;
+            document.add_status_line(&entry(program))?;
+            Ok(document.text())
+        }
         InstallItem::ServerToml { key, .. } => toml::add_server(text, key, program),
         InstallItem::File { text, .. } => {
             Ok(text.replace("{program}", &serde_json::Value::from(program).to_string()))
@@ -275,8 +300,15 @@ fn add(host: &HostSpec, part: &InstallItem, text: &str, program: &str) -> Result
 /// Removes one item from a file; `None` if the file is entirely ours.
 fn remove(part: &InstallItem, text: &str) -> Result<Option<String>> {
     match part {
-        InstallItem::Hooks { .. } | InstallItem::Server { .. } if text.trim().is_empty() => {
+        InstallItem::Hooks { .. } | InstallItem::Server { .. } | InstallItem::StatusLine { .. }
+            if text.trim().is_empty() =>
+        {
             Ok(Some(text.to_owned()))
+        }
+        InstallItem::StatusLine { .. } => {
+            let document = Document::read(text)?;
+            document.remove_status_line();
+            Ok(Some(document.text()))
         }
         InstallItem::Hooks { .. } => {
             let document = Document::read(text)?;
