@@ -3,14 +3,14 @@
 //! Every step is a command of its own (`install`, `import`, `config`, `context`, `open`); nothing is implemented here a second
 //! time. Running it again changes nothing.
 
+mod agent;
 mod picker;
 
 use std::io::{self, IsTerminal as _};
 
 use anstream::println;
 use anyhow::{Context as _, Result};
-use backstory_capture::host::{HostSpec, InstallItem};
-use backstory_engine::{connection::Connection, engine::Engine, error::error_chain, settings::ProviderName};
+use backstory_engine::{connection::Connection, engine::Engine, settings::ProviderName};
 use backstory_recall::ContextEntry;
 use backstory_store::{BusyTimeout, Store};
 use backstory_text::one_line;
@@ -25,6 +25,8 @@ use super::{
     },
     open, worker,
 };
+use agent::{Agent, find_agents};
+
 use crate::{
     output::{self, BOLD, BUSY, DIM, GOOD, count, print_hint, thousands},
     receipt::Receipt,
@@ -47,55 +49,8 @@ pub(crate) struct Setup {
     json: bool,
 }
 
-/// An agent on this machine, and what its setup changes.
-struct Agent {
-    host: &'static HostSpec,
-    /// Changes of its files, or the reason why they cannot be planned.
-    changes: Result<Vec<HostFileChange>, String>,
-    is_chosen: bool,
-}
-
-impl Agent {
-    fn is_needed(&self) -> bool {
-        let changes = self.changes.as_deref().unwrap_or_default();
-        changes.iter().any(HostFileChange::is_needed)
-    }
-
-    /// Describes the setup in one line.
-    fn line(&self) -> String {
-        let changes = match &self.changes {
-            Ok(changes) => changes,
-            Err(error) => return format!("skipped: {error}"),
-        };
-        if !self.is_needed() {
-            return "already set up".to_owned();
-        }
-        let files = changes.iter().filter(|change| change.is_needed()).count() as u64;
-        format!("{} → {}", parts(self.host).join(", "), count(files, "file"))
-    }
-}
-
-/// Names the parts of a host's setup.
-fn parts(host: &HostSpec) -> Vec<String> {
-    let hooks = host.hooks.len() as u64;
-    let has = |is_one: fn(&InstallItem) -> bool| host.parts.iter().any(is_one);
-    let mut parts = Vec::new();
-    if hooks > 0 {
-        parts.push(count(hooks, "hook"));
-    } else if has(|part| matches!(part, InstallItem::File { .. })) {
-        parts.push("plugin".to_owned());
-    }
-    if has(|part| matches!(part, InstallItem::Server { .. } | InstallItem::ServerToml { .. })) {
-        parts.push("1 MCP server".to_owned());
-    }
-    if hooks > 0 && has(|part| matches!(part, InstallItem::File { text, .. } if text.starts_with("---"))) {
-        parts.push("skill and commands".to_owned());
-    }
-    parts
-}
-
 pub(crate) fn run(engine: &Engine, arguments: &Setup) -> Result<ExitStatus> {
-    let mut agents = agents(engine)?;
+    let mut agents = find_agents(engine)?;
     let past = PastSessions::find(engine).without_imported(engine)?;
     if arguments.dry_run {
         print_plan(arguments, &agents, &past);
@@ -144,21 +99,6 @@ pub(crate) fn run(engine: &Engine, arguments: &Setup) -> Result<ExitStatus> {
         "{DIM}`backstory open` shows the memory in your browser, `backstory doctor` checks the setup.{DIM:#}"
     );
     Ok(ExitStatus::Done)
-}
-
-/// Finds the agents on this machine and plans their setup. A file that cannot be parsed concerns its agent alone.
-fn agents(engine: &Engine) -> Result<Vec<Agent>> {
-    let (program, receipt) = (paths::program()?, Receipt::read(&engine.home)?);
-    let plan = |host| {
-        let changes =
-            plan::install(&receipt, host, &program, StatusLine::Keep).map_err(|error| error_chain(&error));
-        Agent {
-            host,
-            is_chosen: changes.is_ok(),
-            changes,
-        }
-    };
-    Ok(paths::present().into_iter().map(plan).collect())
 }
 
 fn print_plan(arguments: &Setup, agents: &[Agent], past: &PastSessions) {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use backstory_capture::host;
+use backstory_capture::host::{self, InstallItem};
 use serde_json::{Value, json};
 
 use crate::home::{Home, run, text};
@@ -44,6 +44,23 @@ fn the_plugin_registers_what_install_registers() {
         let home = Home::new();
         home.report(row.ours, &json!({}));
         assert_eq!(home.lost("unknown_event"), 0, "{}", row.ours);
+    }
+    let files: Vec<&str> = host::find("claude-code")
+        .unwrap()
+        .parts
+        .iter()
+        .filter_map(|part| match part {
+            InstallItem::File { file, .. } => Some(file.path),
+            _ => None,
+        })
+        .collect();
+    for name in fs::read_dir(repository().join("plugin/commands")).unwrap() {
+        let name = name.unwrap().file_name().into_string().unwrap();
+        let installed = format!("commands/backstory-{name}");
+        assert!(
+            files.contains(&installed.as_str()),
+            "{installed} is not installed"
+        );
     }
     let server = &read("plugin/.mcp.json")["mcpServers"]["backstory"];
     assert_eq!(server["args"], json!(["mcp"]));

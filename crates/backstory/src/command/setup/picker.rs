@@ -6,7 +6,7 @@ use anstream::println;
 use anyhow::{Context as _, Result};
 use backstory_system::read_key;
 
-use super::Agent;
+use super::agent::Agent;
 use crate::{
     command::install,
     output::{BOLD, DIM, GOOD},
