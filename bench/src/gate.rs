@@ -4,7 +4,7 @@
 //! half of them resemble past work, the other half must recall nothing.
 
 mod answers;
-mod handles;
+pub(crate) mod handles;
 mod memory;
 mod past;
 mod scores;

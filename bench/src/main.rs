@@ -11,6 +11,7 @@ mod audit;
 mod before_command;
 mod distill;
 mod durability;
+mod false_fire;
 mod fire;
 mod gate;
 mod home;
@@ -121,6 +122,9 @@ the run.
   before-command [--list] FOLDER...  replays transcripts, one project per folder: how often the remedy comes before a
                 command that failed before, how often anything comes before a command without history, and the time.
                 Fails below 70 % or above 0.5 %
+  false-fire [--list] [--questions N] SET.jsonl...  conversations as projects: how often a question recalls the session that
+                answers it, how often anything comes in a foreign project or for an everyday prompt. Fails below 85 % or
+                above 2 % and 1 %
   worklog FILE  shows what the built-in rules read from a transcript: --log (the default), --items, --memories
 
   --quick             a minute instead of ten
@@ -177,8 +181,11 @@ fn main() -> Result<ExitCode> {
             ExitCode::FAILURE
         });
     }
-    if tool.as_deref() == Some("before-command") {
-        let passed = before_command::print(words)?;
+    if let Some(tool @ ("before-command" | "false-fire")) = tool.as_deref() {
+        let passed = match tool {
+            "before-command" => before_command::print(words)?,
+            _ => false_fire::print(words)?,
+        };
         return Ok(if passed {
             ExitCode::SUCCESS
         } else {

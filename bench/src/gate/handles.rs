@@ -2,14 +2,14 @@
 
 /// Table and id of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Handle {
-    pub(super) table: &'static str,
-    pub(super) id: i64,
+pub(crate) struct Handle {
+    pub(crate) table: &'static str,
+    pub(crate) id: i64,
 }
 
 /// Returns the handles in a text: `#12` anywhere; `S3`, `P4`, `N5`, `V6` only at the start of a line or in brackets, because
 /// sentences may mention S3 and P95.
-pub(super) fn handles(text: &str) -> Vec<Handle> {
+pub(crate) fn handles(text: &str) -> Vec<Handle> {
     let mut found = Vec::new();
     for line in text.lines() {
         let line = line.trim_start_matches(|letter: char| letter.is_whitespace() || "-*•·".contains(letter));

@@ -16,25 +16,28 @@ const WORK: Weights = Weights {
     meaning: 1.0,
     episode: 0.3,
     session: 0.2,
+    next_nearest: 0.0,
 };
 /// The weights where no result has an episode: conversations and lines that were imported without tool calls.
 const CONVERSATION: Weights = Weights {
     meaning: 0.7,
     episode: 0.0,
     session: 1.0,
+    next_nearest: 0.5,
 };
 /// The weight of the most similar documents of a group.
 const GROUP_MEANING: f64 = 0.3;
-/// The similar documents of a group that count, and the weight of each relative to the one before: several that are near tell
-/// more than one.
+/// The similar documents of a group that count.
 const GROUP_NEAREST: usize = 4;
-const NEXT_NEAREST: f64 = 0.5;
 
 /// The weights of evidence beside the words of a document.
 struct Weights {
     meaning: f64,
     episode: f64,
     session: f64,
+    /// The weight of each further similar document of a group relative to the one before. Several turns of a conversation that
+    /// are near tell more than one; a long piece of work repeats itself.
+    next_nearest: f64,
 }
 
 /// A ranked document with the parts of its score.
@@ -148,8 +151,12 @@ pub(crate) fn rank(
         .zip(&meaning)
         .map(|(words, meaning)| words + weights.meaning * meaning)
         .collect();
-    let sessions = group_scores(&candidates, &matches, &meaning, |origin| origin.session);
-    let episodes = group_scores(&candidates, &matches, &meaning, |origin| origin.episode);
+    let sessions = group_scores(&candidates, &matches, &meaning, weights.next_nearest, |origin| {
+        origin.session
+    });
+    let episodes = group_scores(&candidates, &matches, &meaning, weights.next_nearest, |origin| {
+        origin.episode
+    });
     let mut scores = Vec::with_capacity(own.len());
     for (index, candidate) in candidates.iter().enumerate() {
         let lent = |other: Option<usize>| {
@@ -201,6 +208,7 @@ fn group_scores<G: Copy + Eq + Hash>(
     candidates: &[Candidate],
     matches: &[&ByWords],
     meaning: &[f64],
+    next_nearest: f64,
     group_of: impl Fn(&Origin) -> Option<G>,
 ) -> HashMap<G, f64> {
     #[derive(Default)]
@@ -242,7 +250,7 @@ fn group_scores<G: Copy + Eq + Hash>(
         let mut meanings = groups[id].meanings.clone();
         meanings.sort_unstable_by(|one, other| other.total_cmp(one));
         let best = meanings.into_iter().take(GROUP_NEAREST);
-        best.rev().fold(0.0, |sum, meaning| meaning + NEXT_NEAREST * sum)
+        best.rev().fold(0.0, |sum, meaning| meaning + next_nearest * sum)
     };
     let meaning = scaled(ids.iter().map(nearest).collect());
     ids.into_iter()
