@@ -9,6 +9,8 @@ mod copilot_cli;
 mod files;
 mod gemini_cli;
 mod opencode;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::{
