@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -88,7 +89,9 @@ class Machine:
         self.backstory("index", "--wait")
 
     def terminal(self, *steps):
-        """Runs a session in a terminal: types each step, then waits for a model request or for some seconds."""
+        """Runs a session in a terminal: types each step, then waits for a model request or for some seconds. `self.screen` is
+        what the terminal showed, without escape sequences."""
+        self.screen = ""
         pid, screen = pty.fork()
         if pid == 0:
             os.chdir(self.project)
@@ -116,16 +119,18 @@ class Machine:
             os.waitpid(pid, 0)
         return self.model.conversations()
 
-    @staticmethod
-    def watch(screen, seconds, until=lambda: False):
+    def watch(self, screen, seconds, until=lambda: False):
         """Drains the screen, so that the client does not block, until a condition is true or time is up."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and not until():
             if select.select([screen], [], [], 0.05)[0]:
                 try:
-                    os.read(screen, 65536)
+                    shown = os.read(screen, 65536).decode("utf-8", "replace")
                 except OSError:
                     return
+                # Cursor movements stand between words.
+                shown = re.sub(r"\x1b\[[0-9;]*[CG]", " ", shown)
+                self.screen += re.sub(r"\x1b(\[[0-9;?<>=]*[A-Za-z]|\][^\x07]*\x07|.)", "", shown)
 
     def close(self, keep=False):
         subprocess.run([self.path("bin/backstory"), "worker", "stop"], env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -6,6 +6,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 
@@ -68,6 +69,46 @@ def recall(machine):
           "a cleared session gets the context of a new one", requests[1])
 
 
+def receipt(machine):
+    """Checks that the user sees a line at session start."""
+    machine.model.expect("One.")
+    machine.terminal(("hello there", "request"))
+    shown = re.search(r"backstory: +\d+ +memor(y|ies)[^\r\n]*", machine.screen)
+    check(shown, "the terminal shows what was injected", machine.screen)
+    print("      %s" % shown.group(0).strip(), flush=True)
+
+
+def before_command(machine):
+    """Checks that a command that failed before brings its remedy, in time for the model."""
+    bash = lambda command: {"text": "I run it.", "tools": [{"name": "Bash", "input": {"command": command}}]}
+    machine.session("Run the script", bash("python9 auth.py"), bash("python3 auth.py"), "It runs.")
+    machine.settle()
+    requests, _ = machine.session("Please check the script", bash("cd . && python9 auth.py"), "It fails.")
+    check("`python3 auth.py` worked here" in requests[-1], "the remedy comes before a command that failed before", requests[-1])
+    check("python3 auth.py` worked here" not in requests[0], "and not earlier")
+    requests, _ = machine.session("Please list the folder", bash("ls"), "Listed.")
+    check("worked here" not in requests[-1], "a command without history is silent", requests[-1])
+
+
+def off(machine):
+    """Checks that a session that is off the record is not recorded, also when it is resumed."""
+    bash = lambda command: {"text": "I run it.", "tools": [{"name": "Bash", "input": {"command": command}}]}
+    recorded = lambda: sum(session["events"] for session in json.loads(machine.backstory("sessions", "--json"))["sessions"])
+    requests, _ = machine.session("Take this off the record", bash("backstory off"), bash("echo chestnut"), "The chestnut is counted.")
+    check("is off the record" in requests[-1], "`backstory off` knows the session that runs it", requests[-1])
+    machine.settle()
+    before = recorded()
+    requests, _ = machine.session("The token refresh answers 401 again when I open the laptop", "I see.", arguments=["--continue"])
+    machine.settle()
+    check(recorded() == before, "a resumed session stays off the record")
+    check(requests[0].count(BLOCK) <= 1, "nothing is recalled in it", requests[0])
+    found = json.loads(machine.backstory("search", "chestnut", "--json", expected=1))["results"]
+    check(not found, "its later work is not stored", found)
+    requests, _ = machine.session("Hello again.", "Hi.")
+    machine.settle()
+    check(BLOCK in requests[0] and recorded() > before, "a new session is recorded")
+
+
 def tools(machine, prefix):
     """Checks that the MCP tools are offered without a search for them."""
     machine.session("Hello.", "Hi.")
@@ -83,6 +124,9 @@ def by_settings(machine):
     check("backstory: " in machine.run([machine.client, "mcp", "list"]), "the client lists the server")
     work(machine)
     recall(machine)
+    receipt(machine)
+    before_command(machine)
+    off(machine)
     maybe(tools, machine, "mcp__backstory__")
     machine.backstory("uninstall", "--yes")
     check(machine.read("home/.claude/settings.json") == before, "uninstall restores the settings")
@@ -111,6 +155,8 @@ def by_plugin(machine):
     requests, _ = machine.session("/backstory:remember tabs, not blanks", "Noted.")
     check("tabs, not blanks" in requests[0] and "backstory remember" in requests[0], "the plugin's command is available", requests[0])
     check("backstory:search" in requests[0], "the plugin's skill is available")
+    requests, _ = machine.session("/backstory:off", "Understood.")
+    check("backstory off" in requests[0], "the plugin's command `off` is available", requests[0])
     data = machine.path("home/.claude/plugins/data")
     files = [name for _, _, names in os.walk(data) for name in names]
     check(not files, "the plugin's data folder is empty", files)
