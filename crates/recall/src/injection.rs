@@ -14,6 +14,7 @@ use backstory_text::{clip, content_words, error_signature, one_line, tokens};
 
 use crate::{
     context::{age, in_utc},
+    error_lines::{error_line, is_error_line, stated_error},
     frame::{escape_for_frame, quoted, with_closed_code},
     rank::Ranked,
     search::Searcher,
@@ -70,6 +71,13 @@ pub fn at_prompt(
     let specific = strip_stop_phrases(&question);
     if content_words(&specific).len() < MIN_WORDS {
         return Ok(None);
+    }
+    // A pasted error that was resolved before needs no search.
+    if stated_error(prompt).is_some() {
+        let resolved = resolved_errors(store, prompt, target)?;
+        if !resolved.is_empty() {
+            return render(store, "Known failure; earlier solution", &resolved, target);
+        }
     }
     let scope = Scope::Project(target.project);
     let mut ranked = Searcher::new(store, vectors)?.ranked(scope, &question, &specific)?;
@@ -174,6 +182,56 @@ pub fn at_failure(
     let Some(line) = error_line(error) else {
         return Ok(None);
     };
+    let mut chosen = resolved_errors(store, error, target)?;
+    if chosen.is_empty() {
+        chosen = solved_like(store, vectors, line, target)?;
+    }
+    let target = InjectionTarget {
+        tokens: target.tokens.min(MAX_TOKENS),
+        ..*target
+    };
+    render(store, "Known failure; earlier solution", &chosen, &target)
+}
+
+/// Returns the memories that resolve an error in a text, by its signature: exact, and without a search.
+fn resolved_errors(
+    store: &Store,
+    text: &str,
+    target: &InjectionTarget<'_>,
+) -> Result<Vec<(Memory, String)>, StoreError> {
+    /// Outputs repeat themselves: the cause is among the first or the last error lines.
+    const MAX_LINES: usize = 24;
+    let mut signatures: Vec<String> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| is_error_line(line)) {
+        let signature = error_signature(line);
+        if !signatures.contains(&signature) && signatures.len() < MAX_LINES {
+            signatures.push(signature);
+        }
+    }
+    let mut chosen: Vec<(Memory, String)> = Vec::new();
+    for signature in signatures {
+        for handle in store.remedies(target.project, &signature)? {
+            let Some(memory) = store.memory(handle)? else {
+                continue;
+            };
+            if target.is_eligible(&memory) && !chosen.iter().any(|(known, _)| known.handle == memory.handle) {
+                chosen.push((memory, "resolved the same error".to_owned()));
+            }
+        }
+        if !chosen.is_empty() {
+            break;
+        }
+    }
+    Ok(chosen)
+}
+
+/// Returns the solutions of a turn in which the same error was printed.
+fn solved_like(
+    store: &Store,
+    vectors: &Path,
+    line: &str,
+    target: &InjectionTarget<'_>,
+) -> Result<Vec<(Memory, String)>, StoreError> {
     let scope = Scope::Project(target.project);
     let ranked = Searcher::new(store, vectors)?.ranked(scope, line, line)?;
     let passages = ranked
@@ -203,11 +261,7 @@ pub fn at_failure(
             break;
         }
     }
-    let target = InjectionTarget {
-        tokens: target.tokens.min(MAX_TOKENS),
-        ..*target
-    };
-    render(store, "Known failure; earlier solution", &chosen, &target)
+    Ok(chosen)
 }
 
 impl InjectionTarget<'_> {
@@ -324,7 +378,14 @@ fn render_memory(memory: &Memory, is_stale: bool, facts: usize) -> String {
         memory.handle,
         with_closed_code(clip(&title, 200))
     );
-    let more = fields.facts.lines().chain(fields.narrative.lines());
+    // The remedy comes before the failure: the agent has just seen that one.
+    let is_failure = |fact: &&str| fact.starts_with("Before, ") || fact.contains("` failed");
+    let (failures, remedies): (Vec<&str>, Vec<&str>) =
+        fields.facts.lines().map(str::trim).partition(is_failure);
+    let more = remedies
+        .into_iter()
+        .chain(failures)
+        .chain(fields.narrative.lines());
     let mut known: Vec<&str> = vec![&title];
     for fact in more {
         let fact = fact.trim();
@@ -347,83 +408,9 @@ fn ends_of(text: &str, most: usize) -> String {
     format!("{head}\n{}", tail.into_iter().rev().collect::<String>())
 }
 
-/// Returns the line of an output that states an error. Stricter than for a tool that failed: a command that succeeded also
-/// prints lines such as "0 failed" or "no errors".
-pub fn stated_error(output: &str) -> Option<&str> {
-    output.lines().map(str::trim).find(|line| {
-        let start = line.trim_start_matches(|c: char| !c.is_alphanumeric());
-        names_error_kind(line) || ["error: ", "fatal: "].iter().any(|sign| start.starts_with(sign))
-    })
-}
-
-/// Reports whether a line names a kind of error, such as `KeyError: 'x'` or `error[E0308]: …`.
-fn names_error_kind(line: &str) -> bool {
-    line.contains("Error:") || line.contains("error[") || line.contains("Exception:")
-}
-
-/// Returns the most specific line of an error output.
-pub(crate) fn error_line(error: &str) -> Option<&str> {
-    const SIGNS: [&str; 12] = [
-        "error",
-        "exception",
-        "panicked",
-        "failed",
-        "cannot",
-        "can't",
-        "not found",
-        "no such",
-        "undefined",
-        "denied",
-        "unexpected",
-        "missing",
-    ];
-    let is_specific = |line: &&str| {
-        let lower = line.to_lowercase();
-        lower.len() > 12 && SIGNS.iter().any(|sign| lower.contains(sign)) && !lower.starts_with("exit code")
-    };
-    let lines = || error.lines().map(str::trim).take(400);
-    // Python and many others print it last, compilers first; a line that names a kind of error is the most specific.
-    lines()
-        .filter(is_specific)
-        .find(|line| names_error_kind(line))
-        .or_else(|| lines().find(is_specific))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_lines_that_state_an_error_count_in_an_answer() {
-        for (output, line) in [
-            ("ok\nKeyError: 'region'\n", Some("KeyError: 'region'")),
-            (
-                "error[E0308]: mismatched types",
-                Some("error[E0308]: mismatched types"),
-            ),
-            (
-                "! fatal: not a git repository",
-                Some("! fatal: not a git repository"),
-            ),
-            ("test result: ok. 4 passed; 0 failed", None),
-            ("checked 12 files, no errors found", None),
-        ] {
-            assert_eq!(stated_error(output), line, "{output}");
-        }
-    }
-
-    #[test]
-    fn the_most_specific_line_of_an_error_is_found() {
-        let python =
-            "Exit code 1\nTraceback (most recent call last):\n  File \"a.py\", line 3\nKeyError: 'region'";
-        assert_eq!(error_line(python), Some("KeyError: 'region'"));
-        let rust = "   Compiling x v0.1.0\nerror[E0502]: cannot borrow `map` as mutable\n  --> src/a.rs:3:4";
-        assert_eq!(
-            error_line(rust),
-            Some("error[E0502]: cannot borrow `map` as mutable")
-        );
-        assert_eq!(error_line("Exit code 1\nall is well here"), None);
-    }
 
     #[test]
     fn a_long_prompt_is_read_at_both_ends() {

@@ -4,6 +4,7 @@
 //! text; the binary prints it.
 
 mod context;
+mod error_lines;
 mod files_now;
 mod frame;
 mod hit;
@@ -26,11 +27,12 @@ pub use context::{
     ContextBlock, ContextEntry, ContextRequest, FullField, Limits, MAX_SUMMARIES, OpenWork, context,
     open_work,
 };
+pub use error_lines::stated_error;
 pub use files_now::{CitedFileStatus, cited_file_statuses};
 pub use frame::{escape_for_frame, quoted};
 pub use hit::{Query, SearchHit};
 pub use index::{FlushPolicy, IndexError, embed_next, file_vectors, repair_vectors};
-pub use injection::{Injection, InjectionTarget, at_failure, at_file, at_prompt, stated_error};
+pub use injection::{Injection, InjectionTarget, at_failure, at_file, at_prompt};
 pub use question::Question;
 pub use remedy::{Remedy, remedies};
 pub use search::Searcher;

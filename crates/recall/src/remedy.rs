@@ -10,7 +10,7 @@ use backstory_store::{Filter, Memory, Project, Scope, Store, StoreError};
 use backstory_text::error_signature;
 use jiff::tz::TimeZone;
 
-use crate::{hit::Query, injection::error_line, search::Searcher};
+use crate::{error_lines::error_line, hit::Query, search::Searcher};
 
 /// A memory that may help against an error.
 #[derive(Clone, Debug)]

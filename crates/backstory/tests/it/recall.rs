@@ -80,6 +80,28 @@ fn a_prompt_injects_related_work_once() {
 }
 
 #[test]
+fn an_error_in_a_prompt_or_an_output_brings_the_memory_that_resolved_it() {
+    let home = past();
+    let signature = home.rows("select error_signature from observation where error_signature is not null");
+    assert_eq!(signature.len(), 1, "{signature:?}");
+    let pasted = "This one is back on my machine:\nRefreshError: clock skew of 99 s is not allowed";
+    let text = prompt(&home, "s1", pasted).unwrap();
+    assert!(text.contains("Known failure; earlier solution"), "{text}");
+    assert!(text.contains("retries once on a 401"), "{text}");
+    let (change, failure) = (
+        text.find("retry_once").unwrap(),
+        text.find("clock skew of 312").unwrap(),
+    );
+    assert!(change < failure, "the remedy comes first: {text}");
+    let other = prompt(
+        &home,
+        "s2",
+        "This one is new:\nRefreshError: the token is not signed",
+    );
+    assert!(!other.unwrap_or_default().contains("Known failure"));
+}
+
+#[test]
 fn unrelated_prompts_inject_nothing() {
     let home = past();
     let silent = [
