@@ -5,7 +5,7 @@ the past. Run by hand, not in CI.
     scripts/package && npm install @openai/codex@0.166.0
     e2e/first_minute.py codex node_modules/.bin/codex
 
-Hosts: codex, gemini-cli, opencode, copilot-cli.
+Hosts: claude-code, codex, gemini-cli, opencode, copilot-cli.
 """
 
 import json
@@ -15,10 +15,31 @@ import time
 
 from hosts import BLOCK, FAILS, HOSTS, OLD
 from machine import Machine
+from model import Model
 from packages import DIST, serve
 from test import FINAL_MESSAGE, REMEMBERED, check
 
 LIMIT_SECONDS = 60
+
+
+class ClaudeModel(Model):
+    def request_bodies(self):
+        return self.conversations()
+
+
+class ClaudeCode:
+    wire = ClaudeModel
+    work = [{"text": "I read it first.", "tools": [{"name": "Read", "input": {"file_path": "{auth}"}}]},
+            {"text": "Now the retry.", "tools": [{"name": "Edit", "input": {"file_path": "{auth}", "old_string": OLD, "new_string": "    retry_once(|| refresh(token))\n"}}]}]
+
+    def run(self, command):
+        return {"text": "I run it.", "tools": [{"name": "Bash", "input": {"command": command}}]}
+
+    def prepare(self, machine):
+        return {}
+
+    def command(self, machine, prompt):
+        return ["-p", prompt, "--model", "haiku", "--dangerously-skip-permissions"]
 
 
 def scenario(name, host, machine):
@@ -56,7 +77,7 @@ def scenario(name, host, machine):
 
 def main():
     name, client = sys.argv[1:3]
-    host = HOSTS[name]
+    host = {**HOSTS, "claude-code": ClaudeCode()}[name]
     machine = Machine(os.path.abspath(client), os.path.join(DIST, "bin", os.uname().machine + "-unknown-linux-musl", "backstory"), host.wire())
     try:
         scenario(name, host, machine)
