@@ -19,6 +19,7 @@ use anyhow::{Context, Result};
 use backstory_capture::filter;
 use backstory_distill::{ToolOutcome, TurnStep};
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp, is_machine_made};
+use backstory_store::EventPayload;
 use backstory_transcript::{
     self as transcript, History, Position, Record, RecordKind, SessionFacts, Transcript, TranscriptHost,
 };
@@ -35,7 +36,7 @@ pub use sources::{default_folders, find_sessions, peek};
 #[derive(Debug, Default)]
 pub struct TranscriptEvents {
     /// The events, in the order in which they are to be ingested.
-    pub events: Vec<Event>,
+    pub events: Vec<ImportedEvent>,
     /// The project of the session.
     pub project: Option<ProjectIdentity>,
     /// Number of lines that are not JSON.
@@ -53,18 +54,31 @@ pub struct DamagedLine {
     pub line: u64,
 }
 
-/// Returns true if an event is a prompt of the user.
-pub fn is_prompt(event: &Event) -> bool {
-    if event.kind != EventKind::UserPromptSubmit {
-        return false;
-    }
-    let payload: Value = serde_json::from_str(&event.payload).unwrap_or_default();
-    !is_machine_made(payload["prompt"].as_str().unwrap_or_default())
+/// Event of a transcript. All events of a session are in memory until it is read, so those of a long one are packed.
+#[derive(Debug)]
+pub struct ImportedEvent {
+    /// The event without its payload.
+    pub head: Event,
+    payload: EventPayload,
 }
 
-/// Returns true if an event is a tool use.
-pub fn is_tool_use(event: &Event) -> bool {
-    matches!(event.kind, EventKind::PostToolUse | EventKind::PostToolUseFailure)
+impl ImportedEvent {
+    /// Returns the whole event.
+    pub fn to_event(&self) -> Event {
+        Event {
+            payload: self.payload.text().into_owned(),
+            ..self.head.clone()
+        }
+    }
+
+    /// Returns true if it is a prompt of the user.
+    pub fn is_prompt(&self) -> bool {
+        if self.head.kind != EventKind::UserPromptSubmit {
+            return false;
+        }
+        let payload: Value = serde_json::from_str(&self.payload.text()).unwrap_or_default();
+        !is_machine_made(payload["prompt"].as_str().unwrap_or_default())
+    }
 }
 
 /// Time without new lines after which a session counts as ended.
@@ -114,7 +128,7 @@ pub fn read(
     let mut events = by_time(session, agents);
     // A transcript does not record the end of its session. One without new lines for this long has ended; the times of the
     // file itself change when it is copied.
-    let last = events.iter().map(|event| event.at).max();
+    let last = events.iter().map(|event| event.head.at).max();
     if let Some(last) = last.filter(|last| now.since(*last) > ENDED_AFTER) {
         builder.last.0 = last;
         builder.event(EventKind::SessionEnd, json!({"reason": "imported"}));
@@ -125,6 +139,7 @@ pub fn read(
     let mut branches = builder.branches.into_iter();
     for event in events
         .iter_mut()
+        .map(|event| &mut event.head)
         .filter(|event| event.kind == EventKind::UserPromptSubmit)
     {
         // The branch of that time, not of today.
@@ -144,14 +159,14 @@ pub fn read(
 
 /// Puts the events of sub-agents between those of the session, which stay in the order of their file: an event without the id
 /// of its prompt belongs to the turn that is under way when it is ingested.
-fn by_time(session: Vec<Event>, agents: Vec<Event>) -> Vec<Event> {
+fn by_time(session: Vec<ImportedEvent>, agents: Vec<ImportedEvent>) -> Vec<ImportedEvent> {
     let mut latest = Timestamp::MIN;
     let session = session.into_iter().map(|event| {
-        latest = latest.max(event.at);
+        latest = latest.max(event.head.at);
         (latest, event)
     });
-    let mut timed: Vec<(Timestamp, Event)> = session.collect();
-    timed.extend(agents.into_iter().map(|event| (event.at, event)));
+    let mut timed: Vec<(Timestamp, ImportedEvent)> = session.collect();
+    timed.extend(agents.into_iter().map(|event| (event.head.at, event)));
     timed.sort_by_key(|(at, _)| *at);
     timed.into_iter().map(|(_, event)| event).collect()
 }
@@ -188,7 +203,9 @@ struct EventBuilder {
     prompt_ids: BTreeSet<String>,
     /// Time and offset of the record that the next event represents.
     last: (Timestamp, u64),
-    events: Vec<Event>,
+    events: Vec<ImportedEvent>,
+    /// Size of the payloads so far, in bytes.
+    payload_len: usize,
     damaged: u64,
     damaged_lines: Vec<DamagedLine>,
 }
@@ -406,7 +423,9 @@ impl EventBuilder {
             payload["prompt_id"] = id.as_str().into();
         }
         let agent = self.agent.as_deref().unwrap_or("session");
-        self.events.push(Event {
+        let payload = payload.to_string();
+        self.payload_len += payload.len();
+        let head = Event {
             // Sorts among the keys of live events, and is deterministic.
             key: format!(
                 "{:020}-import-{}-{agent}-{offset:012}-{kind}",
@@ -419,10 +438,19 @@ impl EventBuilder {
             at,
             session_id: self.session_id.clone(),
             project: None,
-            payload: payload.to_string(),
-        });
+            payload: String::new(),
+        };
+        let payload = if self.payload_len > MAX_PLAIN {
+            EventPayload::pack(payload)
+        } else {
+            payload.into()
+        };
+        self.events.push(ImportedEvent { head, payload });
     }
 }
+
+/// Size of the payloads of a session up to which they stay plain: packing takes time.
+const MAX_PLAIN: usize = 16 << 20;
 
 /// Records after the last call of a turn.
 #[derive(Debug, Default)]

@@ -7,10 +7,10 @@ use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Result;
 use backstory_capture::filter;
-use backstory_model::{Timestamp, TurnId};
+use backstory_model::{Event, Timestamp, TurnId};
 use backstory_store::{ReindexScope, ReindexTurn, Store};
 
-use crate::import::{self, FolderProjects};
+use crate::import::{self, FolderProjects, ImportedEvent};
 
 /// Result of queueing turns for reindexing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,9 +74,10 @@ fn restore(
             continue;
         };
         let mut events = read.events;
-        events.retain(|event| event.at >= forgotten_until);
+        events.retain(|event| event.head.at >= forgotten_until);
         for batch in events.chunks(BATCH_SIZE) {
-            restored += store.restore_payloads(batch)?;
+            let batch: Vec<Event> = batch.iter().map(ImportedEvent::to_event).collect();
+            restored += store.restore_payloads(&batch)?;
         }
     }
     Ok(restored)

@@ -10,6 +10,8 @@ use backstory_model::{Event, EventKind, Timestamp, is_machine_made};
 use backstory_store::LiveSession;
 use serde::Deserialize;
 
+use super::ImportedEvent;
+
 /// State of capture in the folder of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureState {
@@ -63,7 +65,11 @@ impl Turn {
 }
 
 /// Returns the events of a transcript from before the first event that a hook recorded, and those of lost turns.
-pub fn without_recorded(events: Vec<Event>, live: &LiveSession, capture: CaptureState) -> Vec<Event> {
+pub fn without_recorded(
+    events: Vec<ImportedEvent>,
+    live: &LiveSession,
+    capture: CaptureState,
+) -> Vec<ImportedEvent> {
     let (turns, turn_of) = turns(&events);
     let mut lost = Vec::with_capacity(turns.len());
     for (index, turn) in turns.iter().enumerate() {
@@ -83,17 +89,17 @@ pub fn without_recorded(events: Vec<Event>, live: &LiveSession, capture: Capture
     events
         .into_iter()
         .zip(turn_of)
-        .filter(|(event, turn)| is_new(event, *turn))
+        .filter(|(event, turn)| is_new(&event.head, *turn))
         .map(|(event, _)| event)
         .collect()
 }
 
 /// Returns the turns of a transcript, and for each event the index of its turn.
-fn turns(events: &[Event]) -> (Vec<Turn>, Vec<Option<usize>>) {
+fn turns(events: &[ImportedEvent]) -> (Vec<Turn>, Vec<Option<usize>>) {
     let mut turns: Vec<Turn> = Vec::new();
     let mut turn_of = Vec::with_capacity(events.len());
-    for event in events {
-        let fields: Fields = serde_json::from_str(&event.payload).unwrap_or_default();
+    for ImportedEvent { head: event, payload } in events {
+        let fields: Fields = serde_json::from_str(&payload.text()).unwrap_or_default();
         match event.kind {
             EventKind::UserPromptSubmit => turns.push(Turn {
                 machine_made: fields.prompt.as_deref().is_some_and(is_machine_made),

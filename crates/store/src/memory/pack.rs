@@ -50,6 +50,17 @@ pub struct EventPayload {
 }
 
 impl EventPayload {
+    /// Packs a payload, if that saves memory.
+    pub fn pack(text: String) -> Self {
+        match pack(&text) {
+            Some(packed) => Self {
+                plain: String::new(),
+                packed: Some(packed),
+            },
+            None => text.into(),
+        }
+    }
+
     /// Reads the columns `payload` and `packed` of an event.
     pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -88,6 +99,13 @@ mod tests {
         let packed = pack(&text).unwrap();
         assert!(packed.len() * 5 < text.len());
         assert_eq!(unpack(String::new(), Some(packed)), text);
+    }
+
+    #[test]
+    fn a_payload_is_the_same_packed_or_plain() {
+        for text in ["{}".to_owned(), "{\"a\": 1}".repeat(400)] {
+            assert_eq!(EventPayload::pack(text.clone()).text(), text);
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use backstory_engine::worker_process;
 use backstory_engine::{
     engine::Engine,
     hook_settings,
-    import::{self, CaptureState, FolderProjects, TranscriptEvents},
+    import::{self, CaptureState, FolderProjects, ImportedEvent, TranscriptEvents},
     models::{self, Model},
     settings::Settings,
     time_arg::{self, TimeArg},
@@ -311,16 +311,16 @@ fn take(
     if new.is_empty() {
         counts.unchanged += 1;
     } else {
-        let number = |is_one: fn(&Event) -> bool| new.iter().filter(|event| is_one(event)).count() as u64;
         counts.sessions += 1;
         counts.new_events += new.len() as u64;
-        counts.prompts += number(import::is_prompt);
-        counts.tools += number(import::is_tool_use);
+        counts.prompts += new.iter().filter(|event| event.is_prompt()).count() as u64;
+        counts.tools += new.iter().filter(|event| event.head.kind.is_tool_use()).count() as u64;
         counts.bytes += size(transcript);
     }
     if let Some(store) = store.filter(|_| !arguments.dry_run) {
         for batch in new.chunks(500) {
-            store_events(options.engine, store, batch)?;
+            let batch: Vec<Event> = batch.iter().map(ImportedEvent::to_event).collect();
+            store_events(options.engine, store, &batch)?;
         }
         let file = ImportedFile {
             path: &transcript.path.to_string_lossy(),
@@ -338,11 +338,11 @@ fn size(transcript: &Transcript) -> u64 {
 
 /// Returns the events of a session that are neither known nor forgotten.
 fn new_events(
-    events: Vec<Event>,
+    events: Vec<ImportedEvent>,
     session_id: &str,
     capture: CaptureState,
     store: Option<&Store>,
-) -> Result<Vec<Event>> {
+) -> Result<Vec<ImportedEvent>> {
     let Some(store) = store else { return Ok(events) };
     let events = match store.live_session(session_id)? {
         Some(live) => import::without_recorded(events, &live, capture),
@@ -352,7 +352,7 @@ fn new_events(
     let forgotten_until = store.forgotten_until(session_id)?.unwrap_or(Timestamp::MIN);
     let mut new = Vec::new();
     for event in events {
-        if event.at >= forgotten_until && !store.has_event(&event.key)? {
+        if event.head.at >= forgotten_until && !store.has_event(&event.head.key)? {
             new.push(event);
         }
     }
