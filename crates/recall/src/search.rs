@@ -133,8 +133,8 @@ impl<'s> Searcher<'s> {
         let mut is_answered = false;
         for (ranked, memory) in found.into_iter().take(query.limit) {
             let score = relevance(&ranked, asked.len(), usual);
-            // Or half of the words: one of two that are asked for.
-            is_answered |= score >= MIN_RELEVANCE || 2 * ranked.words as usize >= asked.len().max(1);
+            // Or a third of the words: one of three that are asked for.
+            is_answered |= score >= MIN_RELEVANCE || 3 * ranked.words as usize >= asked.len().max(1);
             hits.push(SearchHit {
                 score,
                 snippet: snippet(&body(&memory), &asked),
