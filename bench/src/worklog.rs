@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use backstory_capture::filter::CaptureSettings;
 use backstory_distill::{Action, SessionMemory, TurnEvidence, TurnInput, compose, record};
 use backstory_engine::{
-    import::{self, FolderProjects},
+    import::{self, FolderProjects, ImportedEvent},
     turns::turns_of_session,
 };
 use backstory_model::Timestamp;
@@ -207,7 +207,8 @@ pub(crate) fn read(file: &Path) -> Result<Vec<TurnInput>> {
         let folders = FolderProjects::of(&[backstory_transcript::peek(transcript)?], None);
         let read = import::read(transcript, &folders, &settings, Timestamp::from_millis(0))?;
         let root = read.project.as_ref().map(|project| project.root.as_str());
-        turns.extend(turns_of_session(&read.events, root));
+        let events: Vec<_> = read.events.iter().map(ImportedEvent::to_event).collect();
+        turns.extend(turns_of_session(&events, root));
     }
     Ok(turns)
 }

@@ -259,7 +259,8 @@ mod tests {
             Timestamp::from_millis(0),
         )
         .unwrap();
-        turns_of_session(&read.events, Some("/w/app"))
+        let events: Vec<_> = read.events.iter().map(import::ImportedEvent::to_event).collect();
+        turns_of_session(&events, Some("/w/app"))
     }
 
     /// The events that hooks report of a turn, with the transcript next to them.
