@@ -30,6 +30,15 @@ const BY_MEANING: usize = 150;
 /// and coding sessions: of questions about another subject about half stay below it, of questions with an answer none.
 const MIN_RELEVANCE: f64 = 0.25;
 
+/// Relation of a scope as a whole to the subject of a query.
+#[derive(Clone, Debug)]
+pub(crate) struct Familiarity {
+    /// The cosine similarity of an unrelated document.
+    pub(crate) usual: f32,
+    /// The words that no document has.
+    pub(crate) unknown_words: HashSet<String>,
+}
+
 /// Searches a store. Reused, it is warm: vectors stay mapped, statements prepared.
 #[derive(Debug)]
 pub struct Searcher<'s> {
@@ -112,7 +121,7 @@ impl<'s> Searcher<'s> {
     fn matching(&mut self, query: &Query<'_>, asked: &str) -> Result<Vec<SearchHit>, StoreError> {
         let wanted = Wanted::of(asked);
         let filter = Some(query.filter).filter(|filter| !filter.is_empty());
-        let (ranked, usual) = self.rank(query.scope, query.text, query.text, filter)?;
+        let (ranked, Familiarity { usual, .. }) = self.rank(query.scope, query.text, query.text, filter)?;
         let asked = query_words(query.text);
         let has_words = ranked.iter().any(|ranked| ranked.words > 0);
         if !has_words && !asked.iter().any(|word| is_known_word(word)) {
@@ -160,18 +169,18 @@ impl<'s> Searcher<'s> {
         scope: Scope<'_>,
         meaning: &str,
         words: &str,
-    ) -> Result<Vec<Ranked>, StoreError> {
-        Ok(self.rank(scope, meaning, words, None)?.0)
+    ) -> Result<(Vec<Ranked>, Familiarity), StoreError> {
+        self.rank(scope, meaning, words, None)
     }
 
-    /// Ranks the documents that pass the filter. Also returns the similarity of an unrelated document.
+    /// Ranks the documents that pass the filter.
     fn rank(
         &mut self,
         scope: Scope<'_>,
         meaning: &str,
         words: &str,
         filter: Option<&Filter>,
-    ) -> Result<(Vec<Ranked>, f32), StoreError> {
+    ) -> Result<(Vec<Ranked>, Familiarity), StoreError> {
         let ranges = scope.ranges();
         let store = self.store;
         let meanings = &mut self.meanings;
@@ -181,7 +190,7 @@ impl<'s> Searcher<'s> {
             (words, nearness.join().unwrap_or_default())
         });
         let words = words?;
-        // Only what was found is looked at: whoever looks through all memories for the few that pass is too slow.
+        // Only what was found is looked at: reading all memories for the few that pass takes too long.
         let pass = match filter {
             None => None,
             Some(filter) => {
@@ -197,6 +206,11 @@ impl<'s> Searcher<'s> {
             }
         };
         let passes = |document: DocumentId| pass.as_ref().is_none_or(|pass| pass.contains(&document));
+        let unknown = words.iter().filter(|word| word.documents.is_empty());
+        let familiarity = Familiarity {
+            usual: nearness.usual,
+            unknown_words: unknown.map(|word| word.word.clone()).collect(),
+        };
         let words = by_words(&words, passes, BY_WORDS);
         let nearest = nearness.nearest.iter().map(|(document, _)| *document);
         let documents: Vec<DocumentId> = words
@@ -205,7 +219,7 @@ impl<'s> Searcher<'s> {
             .chain(nearest.filter(|document| passes(*document)))
             .collect();
         let candidates = self.candidates(&documents, &nearness)?;
-        Ok((rank(candidates, &words, nearness.usual), nearness.usual))
+        Ok((rank(candidates, &words, nearness.usual), familiarity))
     }
 
     fn candidates(
