@@ -61,8 +61,8 @@ test("search and filters work by keyboard only", async (t) => {
   await tab.waitForURL(/\/memories\/\d+$/);
   assert.equal(await tab.locator("h1").textContent(), "The cart accepts several vouchers");
   // An invalid filter shows an error and keeps the typed value.
-  await tab.goto(`${home.origin}/search?q=cart&since=yesterday`);
-  assert.match(await tab.locator("#results").textContent(), /since `?yesterday/i);
+  await tab.goto(`${home.origin}/search?q=cart&since=someday`);
+  assert.match(await tab.locator("#results").textContent(), /since `?someday/i);
   await closeWithoutProblems(tab);
 });
 

@@ -16,7 +16,7 @@ test("an empty store shows the next steps", async (t) => {
   const home = await new Home(t).serve();
   const tab = await visit(browser, home);
   assert.equal(await tab.locator("h1").textContent(), "Now");
-  assert.match(await tab.locator("main").textContent(), /backstory install/);
+  assert.match(await tab.locator("main").textContent(), /backstory setup/);
   for (const page of PAGES) {
     const response = await tab.goto(home.origin + page);
     assert.equal(response.status(), 200, page);
