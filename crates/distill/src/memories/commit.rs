@@ -106,9 +106,9 @@ fn commit_draft(
         if report.at < commit.first {
             draft.subject.clone_from(&report.subject);
         }
-        // A title in the words of the request is no statement.
-        let is_request = imperative(&report.title).is_some();
-        if !is_request && !Words::of(&report.title).covered_by(&words, SAME_TITLE_PERCENT) {
+        // A title in the words of the request, or one that names a list, is no statement.
+        let is_statement = imperative(&report.title).is_none() && !report::names_list(&report.title);
+        if is_statement && !Words::of(&report.title).covered_by(&words, SAME_TITLE_PERCENT) {
             report.facts.insert(0, report.title.clone());
         }
         draft.absorb(&report);

@@ -6,8 +6,8 @@ use super::command::{command_key, is_compound, is_variant, simple_commands, targ
 use super::draft::{Draft, Source, Statement, choose_title, ended, is_first_person, title_of};
 use super::ending::Ending;
 use crate::english::{
-    Form, Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative, is_statement,
-    is_weighing, opens_with_change, verb,
+    Form, MAX_TITLE, Phrases, Words, code, count_names, fit_title, has_cause, has_contrast, imperative,
+    is_statement, is_weighing, opens_with_change, verb,
 };
 use crate::episodes::Timeline;
 use crate::prose::SectionRole;
@@ -332,11 +332,12 @@ fn resolved(
     }
     let title = if is_variant {
         let program = |command: &str| code(command.split_whitespace().next().unwrap_or_default());
-        Some(format!(
+        let title = format!(
             "{} fails here; {} works",
             program(failure.command),
             program(command)
-        ))
+        );
+        Some(title).filter(|title| title.chars().count() <= MAX_TITLE)
     } else {
         let causes = || reasons.iter().filter(|reason| has_cause(&reason.text));
         causes()

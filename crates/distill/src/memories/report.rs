@@ -13,8 +13,9 @@ use super::ending::{Ending, mentioned};
 use super::{change, kind::is_test_or_text, select};
 use crate::Action;
 use crate::english::{
-    Form, Phrases, Words, code, count_names, fit_title, has_cause, is_change_verb, is_guess, is_statement,
-    is_weighing, opens_with_change, opens_with_pronoun, outside_code, sentence_case, sentences, verb,
+    Form, Phrases, Words, code, count_names, deferral, fit_title, has_cause, is_change_verb, is_guess,
+    is_statement, is_weighing, opens_with_change, opens_with_pronoun, outside_code, sentence_case, sentences,
+    verb,
 };
 use crate::episodes::Timeline;
 use crate::prose::{Message, Point, SectionRole, Topic};
@@ -115,7 +116,10 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
         }
         let request = request.filter(|_| changes && nth == 0);
         let is_finding = |title: &String| {
-            has_cause(title) || !(is_state_of_work(title) || !changes && STATES.within(&title.to_lowercase()))
+            has_cause(title)
+                || !(is_state_of_work(title)
+                    || is_flow(title)
+                    || !changes && STATES.within(&title.to_lowercase()))
         };
         let named = || first_change(&part).or_else(|| changed_files(ending, at, &part));
         let title = title(&part, request)
@@ -154,7 +158,11 @@ fn tells_changes(statements: &[Statement]) -> bool {
 /// Names a list of changes by the first one that names its subject, and says that there are others.
 fn first_change(part: &Part) -> Option<String> {
     const MAX_CHARS: usize = 92;
-    let changes = || part.statements.iter().filter(|one| tells_change(&one.text));
+    let changes = || {
+        part.statements
+            .iter()
+            .filter(|one| tells_change(&one.text) && deferral(&one.text).is_none())
+    };
     let first = changes()
         .filter_map(|one| fit_title(one.title.as_ref()?))
         .find(|title| {
@@ -165,9 +173,17 @@ fn first_change(part: &Part) -> Option<String> {
         })?;
     Some(match changes().count() {
         1 => first,
-        2 => format!("{first}, and another change"),
-        count => format!("{first}, and {} more changes", count - 1),
+        2 => format!("{first}{ONE_MORE}"),
+        count => format!("{first}, and {}{MORE}", count - 1),
     })
+}
+
+const ONE_MORE: &str = ", and another change";
+const MORE: &str = " more changes";
+
+/// Reports whether a title only names the list below it.
+pub(super) fn names_list(title: &str) -> bool {
+    title.starts_with(NAMED_BY_FILES) || title.ends_with(ONE_MORE) || title.ends_with(MORE)
 }
 
 /// The opening of a title that names changed files.
@@ -229,6 +245,11 @@ static STATES: Phrases = Phrases::new(concat!(
 /// "The branch now has no open issues" tells the state of the work, with or without changes.
 fn is_state_of_work(text: &str) -> bool {
     STATE_SUBJECTS.starts(&text.to_lowercase()) && count_names(text) == 0
+}
+
+/// "User commits → the hook fires" is a line of a diagram; "Renamed `a` → `b`" is a statement.
+fn is_flow(title: &str) -> bool {
+    title.contains(" → ") && !opens_with_change(title)
 }
 
 static STATE_SUBJECTS: Phrases = Phrases::new(

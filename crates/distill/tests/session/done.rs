@@ -216,3 +216,21 @@ fn a_guess_is_no_finding() {
         );
     }
 }
+
+#[test]
+fn a_long_session_keeps_its_commits_before_their_details() {
+    let logs: Vec<_> = (1..=8)
+        .map(|n| {
+            let words = format!("Please speed up the reader of part {n} of the archive and say why it was slow");
+            let body = format!(
+                "The reader of part {n} keeps its place in the index, because a second pass over the archive took hours on a slow disk. Tables of part {n} are sorted once, when they are opened, and every later question uses the same order. A damaged block of part {n} is skipped with its number in the log, so that the blocks after it are still read."
+            );
+            let commit = commit_as(&format!("abc000{n}"), &format!("Speed up part {n}"), Some(&body), false);
+            turn(n, &words, vec![edit(&format!("src/part{n}.rs")), commit])
+        })
+        .collect();
+    let done = compose(&logs).handover.done.join("\n");
+    for n in 1..=8 {
+        assert!(done.contains(&format!("abc000{n}")), "{n} in {done}");
+    }
+}

@@ -445,3 +445,56 @@ fn the_state_of_a_branch_is_no_memory_even_after_changes() {
     )]);
     assert_eq!(titles(&memory), ["Changed `src/common.rs`"]);
 }
+
+#[test]
+fn text_after_a_list_stays_behind_it() {
+    let memory = compose(&[turn(
+        1,
+        "Why are there two names?",
+        vec![
+            edit("src/agent.rs"),
+            report(
+                "`agent.rs` now has two types, because names were mixed up.\n\n- `AgentName` is the key of the registry\n- `AgentType` is shown to users\n\nBoth convert to text with `as_str`.\n",
+            ),
+        ],
+    )]);
+    let observation = &memory.observations[0].observation;
+    assert_eq!(
+        observation.facts.last().map(String::as_str),
+        Some("Both convert to text with `as_str`."),
+        "{observation:?}"
+    );
+}
+
+#[test]
+fn a_line_of_a_diagram_is_no_finding() {
+    let memory = compose(&[turn(
+        1,
+        "How does it work?",
+        vec![report(
+            "User commits → `post-commit` hook fires.\n\n- `condense` writes the summary before the hook returns\n",
+        )],
+    )]);
+    assert!(
+        titles(&memory).iter().all(|title| !title.contains('→')),
+        "{:?}",
+        titles(&memory)
+    );
+}
+
+#[test]
+fn a_title_that_names_a_list_is_no_statement_of_a_commit() {
+    let memory = compose(&[turn(
+        1,
+        "Go",
+        vec![
+            edit("src/registry.rs"),
+            report(
+                "## Changes\n\n- Removed the hard-coded map from `Registry`\n- Added `find_by_type()` to `Registry`, which asks each agent\n",
+            ),
+            commit("Find agents of the registry by type", ""),
+        ],
+    )]);
+    let text = text_of(&memory);
+    assert!(!text.contains("another change"), "{text}");
+}

@@ -9,6 +9,7 @@ use backstory_capture::{
     filter::{CaptureSettings, ToolTarget, is_own_tool},
     host::{HostPayload, find},
     payload::Payload,
+    sanitize::SanitizeOptions,
     strip_tags::TagStripper,
 };
 use backstory_model::{Timestamp, is_machine_made};
@@ -209,14 +210,20 @@ impl RecordWriter {
         true
     }
 
-    pub(super) fn tool_result(&mut self, id: &str, answer: &Value) {
-        let Some(target) = self.targets.remove(id) else {
-            return;
-        };
+    /// Returns the rules for the answer of a call, once.
+    fn rules_of_answer(&mut self, id: &str) -> Option<(ToolTarget, SanitizeOptions)> {
+        let target = self.targets.remove(id)?;
         let rules = self
             .settings
             .sanitize_options()
             .of_secret_file(target.secret_file);
+        Some((target, rules))
+    }
+
+    pub(super) fn tool_result(&mut self, id: &str, answer: &Value) {
+        let Some((target, rules)) = self.rules_of_answer(id) else {
+            return;
+        };
         let result = match target.hidden_output {
             true => "null".to_owned(),
             false => rules.json_value(&answer.to_string(), &mut TagStripper::default()),
@@ -230,13 +237,9 @@ impl RecordWriter {
     }
 
     pub(super) fn tool_failure(&mut self, id: &str, error: &str) {
-        let Some(target) = self.targets.remove(id) else {
+        let Some((target, rules)) = self.rules_of_answer(id) else {
             return;
         };
-        let rules = self
-            .settings
-            .sanitize_options()
-            .of_secret_file(target.secret_file);
         let text = match target.hidden_output {
             true => String::new(),
             false => rules.json_text(&Value::from(error).to_string(), &mut TagStripper::default()),
