@@ -1,4 +1,10 @@
 //! The network: turns the tokens of a text into one vector.
+//!
+//! Several short texts go through it together, because preparing a matrix costs as much for one token as for many.
+//! Attention is the only step in which tokens meet, and it is done for each text on its own: so the vector of a
+//! text does not depend on the others.
+
+use std::ops::Range;
 
 use crate::DIMENSIONS;
 use crate::cpu::Isa;
@@ -6,14 +12,20 @@ use crate::kernels::{
     Activations, Attention, Panel, Precision, TOKEN_GROUP, add_and_normalize, attend, gelu, linear,
 };
 use crate::tokenizer::tokenize;
-use crate::weights::{INNER, Layer, RANK, TABLE_GROUP, WEIGHTS, WIDTH};
+use crate::weights::{INNER, Layer, MAX_TOKENS, RANK, TABLE_GROUP, WEIGHTS, WIDTH};
+
+/// Number of tokens that feed-forward blocks work on at a time: their inner numbers stay in the L2 cache.
+const INNER_TOKENS: usize = 16 * TOKEN_GROUP;
 
 /// Encodes texts as unit vectors; texts with similar meaning have similar vectors.
 ///
 /// Creating one is cheap: the weights are in the executable, and its buffers grow with the first texts.
 pub struct Encoder {
     isa: Isa,
+    /// Tokens of the texts that are encoded together.
     ids: Vec<u32>,
+    /// Position of each of these texts in `ids`.
+    texts: Vec<Range<usize>>,
     /// Hidden state: one row of [`WIDTH`] numbers per token.
     tokens: Vec<f32>,
     change: Vec<f32>,
@@ -33,6 +45,7 @@ impl Encoder {
         Self {
             isa,
             ids: Vec::new(),
+            texts: Vec::new(),
             tokens: Vec::new(),
             change: Vec::new(),
             inner: Vec::new(),
@@ -44,13 +57,62 @@ impl Encoder {
 
     /// Returns the vector of a text, of which at most `max_tokens` tokens (2 to 256) are read.
     pub fn encode(&mut self, text: &str, max_tokens: usize) -> [f32; DIMENSIONS] {
-        tokenize(text, max_tokens, &mut self.ids);
+        self.start();
+        let mut tokens = Vec::new();
+        tokenize(text, max_tokens, &mut tokens);
+        self.add(&tokens);
+        self.run();
+        self.pool(0..tokens.len())
+    }
+
+    /// Returns the vectors of texts: the same as [`Encoder::encode`], but sooner.
+    pub fn encode_all<Text: AsRef<str>>(
+        &mut self,
+        texts: &[Text],
+        max_tokens: usize,
+    ) -> Vec<[f32; DIMENSIONS]> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        let mut tokens = Vec::new();
+        self.start();
+        for text in texts {
+            tokenize(text.as_ref(), max_tokens, &mut tokens);
+            if self.ids.len() + tokens.len() > MAX_TOKENS {
+                self.finish(&mut vectors);
+            }
+            self.add(&tokens);
+        }
+        self.finish(&mut vectors);
+        vectors
+    }
+
+    /// Begins with no texts.
+    fn start(&mut self) {
+        self.ids.clear();
+        self.texts.clear();
+    }
+
+    /// Adds a text to those that are encoded together.
+    fn add(&mut self, tokens: &[u32]) {
+        let first = self.ids.len();
+        self.ids.extend_from_slice(tokens);
+        self.texts.push(first..self.ids.len());
+    }
+
+    /// Encodes the texts that were added and begins anew.
+    fn finish(&mut self, vectors: &mut Vec<[f32; DIMENSIONS]>) {
+        if !self.texts.is_empty() {
+            self.run();
+            vectors.extend(self.texts.iter().map(|text| self.pool(text.clone())));
+        }
+        self.start();
+    }
+
+    fn run(&mut self) {
         self.look_up();
         for layer in &WEIGHTS.layers {
             self.attend(layer);
             self.feed_forward(layer);
         }
-        self.pool()
     }
 
     /// Returns the number of rows of the buffers: kernels work on full groups of tokens.
@@ -93,11 +155,11 @@ impl Encoder {
         );
         let used = self.used();
         self.change.clear();
-        self.change.extend(
-            WEIGHTS.positions[..used]
-                .iter()
-                .map(|position| f32::from_le_bytes(*position)),
-        );
+        for text in &self.texts {
+            let positions = WEIGHTS.positions[..text.len() * WIDTH].iter();
+            self.change
+                .extend(positions.map(|position| f32::from_le_bytes(*position)));
+        }
         add_and_normalize(self.isa, &mut self.tokens[..used], &self.change, &WEIGHTS.norm);
         self.change.resize(room * WIDTH, 0.0);
     }
@@ -115,7 +177,9 @@ impl Encoder {
             output.resize(room * WIDTH, 0.0);
             linear(self.isa, &self.activations, matrix, &mut self.panel, output);
         }
-        attend(self.isa, &mut self.attention, self.ids.len(), &mut self.change);
+        for text in &self.texts {
+            attend(self.isa, &mut self.attention, text.clone(), &mut self.change);
+        }
         self.activations
             .set(self.isa, &self.change[..used], WIDTH, Precision::Byte);
         linear(
@@ -135,27 +199,29 @@ impl Encoder {
 
     /// Applies the feed-forward block to each token.
     fn feed_forward(&mut self, layer: &Layer) {
-        let (room, used) = (self.room(), self.used());
-        self.activations
-            .set(self.isa, &self.tokens[..used], WIDTH, Precision::Byte);
-        self.inner.resize(room * INNER, 0.0);
-        linear(
-            self.isa,
-            &self.activations,
-            &layer.widen,
-            &mut self.panel,
-            &mut self.inner,
-        );
-        let inner = &mut self.inner[..self.ids.len() * INNER];
-        gelu(self.isa, inner);
-        self.activations.set(self.isa, inner, INNER, Precision::Byte);
-        linear(
-            self.isa,
-            &self.activations,
-            &layer.narrow,
-            &mut self.panel,
-            &mut self.change,
-        );
+        let used = self.used();
+        let blocks = self.tokens[..used].chunks(INNER_TOKENS * WIDTH);
+        for (tokens, change) in blocks.zip(self.change.chunks_mut(INNER_TOKENS * WIDTH)) {
+            self.activations.set(self.isa, tokens, WIDTH, Precision::Byte);
+            self.inner.resize(change.len() / WIDTH * INNER, 0.0);
+            linear(
+                self.isa,
+                &self.activations,
+                &layer.widen,
+                &mut self.panel,
+                &mut self.inner,
+            );
+            let inner = &mut self.inner[..tokens.len() / WIDTH * INNER];
+            gelu(self.isa, inner);
+            self.activations.set(self.isa, inner, INNER, Precision::Byte);
+            linear(
+                self.isa,
+                &self.activations,
+                &layer.narrow,
+                &mut self.panel,
+                change,
+            );
+        }
         add_and_normalize(
             self.isa,
             &mut self.tokens[..used],
@@ -164,10 +230,10 @@ impl Encoder {
         );
     }
 
-    /// Sums up all tokens, projects the sum and normalizes it to length 1.
-    fn pool(&self) -> [f32; DIMENSIONS] {
+    /// Sums up the tokens of a text, projects the sum and normalizes it to length 1.
+    fn pool(&self, text: Range<usize>) -> [f32; DIMENSIONS] {
         let mut sums = [0.0; WIDTH];
-        for token in self.tokens[..self.used()].chunks_exact(WIDTH) {
+        for token in self.tokens[text.start * WIDTH..text.end * WIDTH].chunks_exact(WIDTH) {
             for (sum, value) in sums.iter_mut().zip(token) {
                 *sum += value;
             }

@@ -29,6 +29,20 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn texts_have_the_same_vectors_together_as_alone(texts in prop::collection::vec("([a-z]{1,9} ){0,90}", 0..12), limit in 2..300_usize) {
+        let mut encoder = Encoder::new();
+        let together = encoder.encode_all(&texts, limit);
+        prop_assert_eq!(together.len(), texts.len());
+        for (text, vector) in texts.iter().zip(together) {
+            prop_assert!(vector == encoder.encode(text, limit), "{text:?}");
+        }
+    }
+}
+
 #[test]
 fn a_megabyte_of_text_has_a_vector() {
     let mut encoder = Encoder::new();

@@ -15,12 +15,20 @@ pub(crate) enum Precision {
     Word,
 }
 
+/// Numbers in one of [`Words`].
+pub(crate) const WORDS: usize = 32;
+
+/// Consecutive numbers of a token or of a row, a cache line of them.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Words(pub(crate) [i16; WORDS]);
+
 /// Quantized tokens.
 #[derive(Default)]
 pub(crate) struct Activations {
     pub(crate) columns: usize,
     /// Levels, 0 to 255 or 0 to 32,767: the input of most kernels.
-    pub(crate) words: Vec<i16>,
+    pub(crate) words: Vec<Words>,
     /// Low eight bits of each level, for kernels that multiply bytes.
     pub(crate) low: Vec<u8>,
     /// Upper bits, empty if there are none.
@@ -41,7 +49,7 @@ impl Activations {
         let tokens = values.len() / columns;
         let room = tokens.next_multiple_of(TOKEN_GROUP);
         self.columns = columns;
-        self.words.resize(room * columns, 0);
+        self.words.resize(room * columns / WORDS, Words::default());
         self.ranges.resize(room, Range::default());
         let highest = match precision {
             Precision::Byte => 255.0,
@@ -49,7 +57,7 @@ impl Activations {
         };
         quantize(isa, values, columns, highest, &mut self.words, &mut self.ranges);
         // The padding of the last group is multiplied too, and the sums of stale values might overflow.
-        self.words[tokens * columns..].fill(0);
+        self.words[tokens * columns / WORDS..].fill(Words::default());
         let (with_low, with_high) = match isa.level() {
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx512 | SimdLevel::Avx512Count => (true, precision == Precision::Word),
@@ -70,7 +78,7 @@ impl Activations {
 }
 
 for_each_level! {
-    fn quantize(values: &[f32], columns: usize, highest: f32, words: &mut [i16], ranges: &mut [Range]) = quantize_body
+    fn quantize(values: &[f32], columns: usize, highest: f32, words: &mut [Words], ranges: &mut [Range]) = quantize_body
 }
 
 #[inline(always)]
@@ -82,12 +90,14 @@ fn quantize_body<const FUSED: bool>(
     values: &[f32],
     columns: usize,
     highest: f32,
-    words: &mut [i16],
+    words: &mut [Words],
     ranges: &mut [Range],
 ) {
     /// Adding it to a number from 0 to 2^22 leaves the nearest integer in the lowest bits.
     const ROUND: f32 = 8_388_608.0;
-    let rows = values.chunks_exact(columns).zip(words.chunks_exact_mut(columns));
+    let rows = values
+        .chunks_exact(columns)
+        .zip(words.chunks_exact_mut(columns / WORDS));
     for ((row, words), range) in rows.zip(ranges) {
         let (least, greatest) = min_and_max(row);
         let width = greatest - least;
@@ -96,9 +106,11 @@ fn quantize_body<const FUSED: bool>(
             least,
             step: width / highest,
         };
-        for (word, value) in words.iter_mut().zip(row) {
-            // Never fused: some numbers would be rounded differently.
-            *word = ((*value - least) * factor + ROUND).to_bits() as i16;
+        for (words, row) in words.iter_mut().zip(row.as_chunks::<WORDS>().0) {
+            for (word, value) in words.0.iter_mut().zip(row) {
+                // Never fused: some numbers would be rounded differently.
+                *word = ((*value - least) * factor + ROUND).to_bits() as i16;
+            }
         }
     }
 }
@@ -125,13 +137,15 @@ fn extreme(row: &[f32], start: f32, is_beyond: impl Fn(f32, f32) -> bool) -> f32
 }
 
 for_each_level! {
-    fn take_bytes(words: &[i16], shift: u32, bytes: &mut [u8]) = take_bytes_body
+    fn take_bytes(words: &[Words], shift: u32, bytes: &mut [u8]) = take_bytes_body
 }
 
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "only the lowest byte is needed")]
-fn take_bytes_body<const FUSED: bool>(words: &[i16], shift: u32, bytes: &mut [u8]) {
-    for (byte, word) in bytes.iter_mut().zip(words) {
-        *byte = (word >> shift) as u8;
+fn take_bytes_body<const FUSED: bool>(words: &[Words], shift: u32, bytes: &mut [u8]) {
+    for (bytes, words) in bytes.as_chunks_mut::<WORDS>().0.iter_mut().zip(words) {
+        for (byte, word) in bytes.iter_mut().zip(&words.0) {
+            *byte = (word >> shift) as u8;
+        }
     }
 }

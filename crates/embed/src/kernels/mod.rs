@@ -4,7 +4,7 @@
 //! differ in the last digits.
 
 #![cfg_attr(
-    target_arch = "x86_64",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
     expect(
         unsafe_code,
         reason = "vector instructions are chosen at run time, and their loads take pointers"
@@ -46,7 +46,7 @@ macro_rules! for_each_level {
                 $body::<true>($($argument),*);
             }
             match isa.level() {
-                $crate::cpu::SimdLevel::Portable => $body::<false>($($argument),*),
+                $crate::cpu::SimdLevel::Portable => $body::<{ cfg!(target_arch = "aarch64") }>($($argument),*),
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: an `Isa` of this level proves that the processor has AVX2 and FMA.
                 $crate::cpu::SimdLevel::Avx2 => unsafe { avx2($($argument),*) },

@@ -8,7 +8,8 @@ use crate::kernels::{Activations, TOKEN_GROUP};
 use crate::weights::Matrix;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-pub(super) fn linear(input: &Activations, matrix: &Matrix, panel: &mut [Line], output: &mut [f32]) {
+pub(super) fn linear(input: &Activations, matrix: &Matrix, panel: &mut Vec<Line>, output: &mut [f32]) {
+    panel.resize(matrix.columns / 4, Line([0; 4 * ROWS]));
     /// Tokens per pass: enough to hide the latency of a multiplication, with registers to spare.
     const TOKENS_PER_PASS: usize = 2 * TOKEN_GROUP;
     for (block, rows) in matrix.values.chunks_exact(ROWS * matrix.columns).enumerate() {
@@ -51,8 +52,8 @@ impl Block<'_> {
         add_products(&mut sums, &input.low[position], self.panel);
         for (token, sum) in sums.into_iter().enumerate() {
             let range: Range = input.ranges[first + token];
-            output[(first + token) * self.stride + self.first_row..][..ROWS]
-                .copy_from_slice(&self.scaling.apply(&to_array(sum), range));
+            let output = &mut output[(first + token) * self.stride + self.first_row..];
+            self.scaling.apply(&to_array(sum), range, output);
         }
     }
 }

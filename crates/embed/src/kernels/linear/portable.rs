@@ -1,33 +1,24 @@
-//! Portable matrix multiplication, vectorized by the compiler.
+//! Innermost loop without intrinsics, for targets that have no other, and what tests compare the others with.
 
-use super::tile::{ROWS, Scaling};
-use crate::kernels::Activations;
-use crate::weights::{INNER, Matrix};
+use super::words::{Buffers, Sums, multiply};
+use crate::kernels::activations::Words;
+use crate::kernels::{Activations, TOKEN_GROUP};
+use crate::weights::Matrix;
 
-pub(super) fn linear(input: &Activations, matrix: &Matrix, output: &mut [f32]) {
-    let columns = matrix.columns;
-    let mut wide = [[0_i16; INNER]; ROWS];
-    for (block, rows) in matrix.values.chunks_exact(ROWS * columns).enumerate() {
-        let mut sums = [0; ROWS];
-        for ((row, wide), sum) in rows.chunks_exact(columns).zip(&mut wide).zip(&mut sums) {
-            for (wide, value) in wide.iter_mut().zip(row) {
-                *wide = i16::from(value.cast_signed());
-                *sum += i32::from(*wide);
-            }
-        }
-        let scaling = Scaling::new(matrix, block * ROWS, &sums);
-        let tokens = input.words.chunks_exact(columns).zip(&input.ranges);
-        for ((words, range), output) in tokens.zip(output.chunks_exact_mut(matrix.rows())) {
-            let products = std::array::from_fn(|row| product(words, &wide[row][..columns]));
-            output[block * ROWS..][..ROWS].copy_from_slice(&scaling.apply(&products, *range));
+pub(super) fn linear(input: &Activations, matrix: &Matrix, buffers: &mut Buffers, output: &mut [f32]) {
+    multiply(input, matrix, buffers, output, add_products);
+}
+
+fn add_products(tokens: &[&[Words]; TOKEN_GROUP], rows: &[Words], sums: &mut Sums) {
+    for (sums, token) in sums.iter_mut().zip(tokens) {
+        for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(token.len())) {
+            let pairs = token.iter().zip(row);
+            *sum += pairs.map(|(a, b)| product(a, b)).sum::<i32>();
         }
     }
 }
 
-fn product(words: &[i16], row: &[i16]) -> i32 {
-    words
-        .iter()
-        .zip(row)
-        .map(|(a, b)| i32::from(*a) * i32::from(*b))
-        .sum()
+fn product(a: &Words, b: &Words) -> i32 {
+    let pairs = a.0.iter().zip(&b.0);
+    pairs.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
