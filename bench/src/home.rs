@@ -201,7 +201,7 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-fn until(description: &str, mut condition: impl FnMut() -> Result<bool>) -> Result<()> {
+pub(crate) fn until(description: &str, mut condition: impl FnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
     while !condition()? {
         if start.elapsed() > Duration::from_secs(60) {

@@ -19,6 +19,13 @@ impl Random {
         usize::try_from(number).unwrap_or(0) % bound.max(1)
     }
 
+    /// Returns a number from 0 up to 1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        const STEPS: u32 = 1 << 24;
+        let step = self.below(STEPS as usize);
+        f64::from(u32::try_from(step).unwrap_or_default()) / f64::from(STEPS)
+    }
+
     pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }

@@ -2,6 +2,7 @@
 
 mod hooks;
 mod past;
+mod picker;
 mod queries;
 mod vectors;
 mod warm;
@@ -25,6 +26,7 @@ use crate::{
     report::{Samples, Section, rounded},
 };
 use past::Past;
+pub(crate) use picker::measure as measure_picker;
 
 /// Maximum number of memories that the product embeds; more would take too long.
 const MAX_EMBEDDED: usize = 10_000;

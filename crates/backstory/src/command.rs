@@ -7,7 +7,9 @@ pub(crate) mod context;
 pub(crate) mod demo;
 pub(crate) mod distill;
 pub(crate) mod doctor;
+pub(crate) mod done;
 pub(crate) mod edit;
+pub(crate) mod experiment;
 pub(crate) mod export;
 pub(crate) mod forget;
 pub(crate) mod import;
@@ -19,16 +21,21 @@ pub(crate) mod off;
 pub(crate) mod open;
 pub(crate) mod pin;
 pub(crate) mod project;
+pub(crate) mod projects;
 pub(crate) mod queue;
 pub(crate) mod reindex;
 pub(crate) mod remember;
 pub(crate) mod restore;
+pub(crate) mod resume;
+pub(crate) mod scope;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod setup;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod status;
+pub(crate) mod team;
 pub(crate) mod timeline;
 pub(crate) mod why;
 pub(crate) mod worker;
@@ -168,7 +175,7 @@ pub(crate) fn project(engine: &Engine, store: &Store, named: &str) -> Result<Pro
         }
     }
     store.project(named).map_err(|error| {
-        let hint = "name a project by its folder name, its path or its id; `backstory sessions` lists them";
+        let hint = "name a project by its folder name, its path or its id; `backstory projects` lists them";
         HintedError::new(error).hint(hint).into()
     })
 }

@@ -9,6 +9,7 @@ mod hosts;
 mod machine;
 mod provider;
 mod round_trip;
+mod team;
 mod worker;
 
 pub(crate) use finding::{CheckContext, Finding, Severity};
@@ -17,7 +18,7 @@ pub(crate) use finding::{CheckContext, Finding, Severity};
 type Group = (&'static str, fn(&CheckContext<'_>) -> Vec<Finding>);
 
 /// Lists all groups in display order.
-pub(crate) const GROUPS: [Group; 9] = [
+pub(crate) const GROUPS: [Group; 10] = [
     ("home", home::check),
     ("settings", provider::check),
     ("database", database::check),
@@ -25,6 +26,7 @@ pub(crate) const GROUPS: [Group; 9] = [
     ("capture", capture::check),
     ("worker", worker::check),
     ("hosts", hosts::check),
+    ("team", team::check),
     ("machine", machine::check),
     ("round trip", round_trip::check),
 ];

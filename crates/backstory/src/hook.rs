@@ -6,6 +6,7 @@
 mod name;
 mod output;
 mod receipt_line;
+mod session_context;
 mod tool_lookup;
 
 use std::{

@@ -1,20 +1,60 @@
 //! Formatting for the terminal: escapes control characters, wraps lines, shortens times, sizes and amounts.
 
-use std::time::Duration;
+use std::{
+    fmt,
+    io::{self, IsTerminal as _},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use anstyle::{AnsiColor, Style};
+use anyhow::Result;
 pub(crate) use backstory_engine::time_arg::rfc3339;
-use backstory_engine::{environment::Environment, error::hints};
-use backstory_model::Timestamp;
+use backstory_engine::{engine::Engine, environment::Environment, error::hints, models};
+use backstory_model::{MemoryKind, ObservationType, Timestamp};
+use backstory_store::MemoryRecord;
 use backstory_text::is_invisible;
 pub(crate) use backstory_text::one_line;
 use jiff::tz::TimeZone;
+
+use crate::process;
 
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 pub(crate) const BUSY: Style = AnsiColor::Yellow.on_default();
+
+/// Returns the word for a memory in lists and its color: the type of an observation, else the kind.
+pub(crate) fn label(record: &MemoryRecord, is_rejected: bool) -> (&'static str, Style) {
+    match record.kind {
+        MemoryKind::Observation if is_rejected => ("dead end", AnsiColor::Red.on_default()),
+        MemoryKind::Observation => {
+            let kind = record.observation_type().unwrap_or(ObservationType::Change);
+            (kind.name(), type_style(kind))
+        }
+        MemoryKind::Summary => ("hand-over", AnsiColor::Cyan.on_default()),
+        MemoryKind::Note => ("note", AnsiColor::Cyan.on_default().bold()),
+        MemoryKind::Team => ("team", AnsiColor::Cyan.on_default()),
+        MemoryKind::Prompt => ("prompt", DIM),
+        MemoryKind::Passage => ("evidence", DIM),
+    }
+}
+
+/// Width of the longest word of [`label`].
+pub(crate) const LABEL_WIDTH: usize = 9;
+
+/// Returns the color of a type.
+fn type_style(kind: ObservationType) -> Style {
+    match kind {
+        ObservationType::Decision => AnsiColor::Magenta.on_default(),
+        ObservationType::Bugfix => AnsiColor::Red.on_default(),
+        ObservationType::Feature => AnsiColor::Green.on_default(),
+        ObservationType::Refactor => AnsiColor::Blue.on_default(),
+        ObservationType::Discovery => AnsiColor::Yellow.on_default(),
+        ObservationType::Change => Style::new(),
+    }
+}
 
 /// Prints an error with its causes and hints.
 pub(crate) fn print_error(error: &anyhow::Error) {
@@ -36,7 +76,7 @@ pub(crate) fn print_error(error: &anyhow::Error) {
 }
 
 /// Prints a hint below an error or a refusal.
-pub(crate) fn print_hint(hint: impl std::fmt::Display) {
+pub(crate) fn print_hint(hint: impl fmt::Display) {
     anstream::eprintln!("{DIM}hint: {hint}{DIM:#}");
 }
 
@@ -80,12 +120,69 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// False with `--no-pager`.
+static HAS_PAGER: AtomicBool = AtomicBool::new(true);
+
+/// Prints long output without a pager from here on.
+pub(crate) fn turn_pager_off() {
+    HAS_PAGER.store(false, Ordering::Relaxed);
+}
+
+/// Collects styled lines of a certain width: a command prints them, the picker shows them in a part of the screen.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) text: String,
+    pub(crate) width: usize,
+}
+
+impl Page {
+    /// Starts a page of some columns.
+    pub(crate) fn new(width: usize) -> Self {
+        Self {
+            text: String::new(),
+            width,
+        }
+    }
+
+    /// Adds a line, which may contain styles.
+    pub(crate) fn line(&mut self, line: impl fmt::Display) {
+        self.text.push_str(&format!("{line}\n"));
+    }
+
+    /// Prints the page, through the pager of the user if it is longer than the terminal.
+    pub(crate) fn print(&self, environment: &Environment) {
+        let rows = ratatui_crossterm::crossterm::terminal::size().map_or(0, |(_, rows)| usize::from(rows));
+        let is_long = io::stdout().is_terminal() && self.text.lines().count() >= rows;
+        if !is_long || !HAS_PAGER.load(Ordering::Relaxed) || !process::run_pager(environment, &self.text) {
+            anstream::print!("{}", self.text);
+        }
+    }
+
+    /// Adds a field with its text wrapped next to its name.
+    pub(crate) fn field(&mut self, name: &str, text: &str) {
+        const NAME: usize = 13;
+        for (at, line) in wrap(text, self.width.saturating_sub(NAME)).iter().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            self.line(format_args!("{DIM}{name:<11}{DIM:#}  {line}"));
+        }
+    }
+}
+
 /// Formats a number with its noun: `1 event`, `2 events`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     if number == 1 {
         format!("1 {thing}")
     } else {
-        format!("{number} {thing}s")
+        format!("{} {thing}s", thousands(number))
+    }
+}
+
+/// Formats a number of memories.
+pub(crate) fn memories(number: u64) -> String {
+    if number == 1 {
+        "1 memory".to_owned()
+    } else {
+        format!("{} memories", thousands(number))
     }
 }
 
@@ -135,8 +232,50 @@ pub(crate) fn span(duration: Duration) -> String {
     }
 }
 
+/// Formats moments as a user reads them: by their age, and after a week by their date.
+#[derive(Debug)]
+pub(crate) struct Times {
+    pub(crate) now: Timestamp,
+    pub(crate) zone: TimeZone,
+}
+
+impl Times {
+    /// Uses the clock of the engine and the time zone of the settings.
+    pub(crate) fn new(engine: &Engine) -> Result<Self> {
+        Ok(Self {
+            now: engine.clock.timestamp(),
+            zone: models::zone(&engine.checked_settings()?),
+        })
+    }
+
+    /// Formats a moment in at most ten characters, such as `5m ago` or `2026-03-01`.
+    pub(crate) fn ago(&self, at: Timestamp) -> String {
+        self.recent(at).unwrap_or_else(|| self.day(at))
+    }
+
+    /// Formats the age of a moment within the last week.
+    pub(crate) fn recent(&self, at: Timestamp) -> Option<String> {
+        const RECENT: Duration = Duration::from_hours(7 * 24);
+        (self.now.since(at) < RECENT).then(|| ago(self.now, at))
+    }
+
+    /// Formats a moment to the minute, with its age within the last week.
+    pub(crate) fn moment(&self, at: Timestamp) -> String {
+        let time = local(at, &self.zone, "%Y-%m-%d %H:%M");
+        match self.recent(at) {
+            Some(age) => format!("{time} ({age})"),
+            None => time,
+        }
+    }
+
+    /// Formats the day of a moment.
+    pub(crate) fn day(&self, at: Timestamp) -> String {
+        local(at, &self.zone, "%Y-%m-%d")
+    }
+}
+
 /// Formats the time since a moment, such as `5m ago`.
-pub(crate) fn ago(now: Timestamp, then: Timestamp) -> String {
+fn ago(now: Timestamp, then: Timestamp) -> String {
     let seconds = now.since(then).as_secs();
     match seconds {
         0..60 => format!("{seconds}s ago"),

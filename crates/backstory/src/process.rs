@@ -1,14 +1,21 @@
-//! Runs this program in another home folder, and opens the browser.
+//! Runs this program in another home folder, and the browser, the editor and the pager of the user.
 
 use std::{
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
-use anyhow::{Context, Result};
-use backstory_engine::{environment::Environment, process::this_program};
+use anyhow::{Context, Result, bail};
+use backstory_engine::{
+    environment::Environment,
+    error::{HintContext as _, HintedError},
+    process::this_program,
+};
 use backstory_system::BROWSERS;
+
+/// The editor of a user who named none.
+const DEFAULT_EDITOR: &str = if cfg!(windows) { "notepad" } else { "vi" };
 
 /// Runs this program with another home folder and waits for it. No worker is started there.
 pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<Output> {
@@ -33,6 +40,67 @@ pub(crate) fn run_self(arguments: &[&str], home: &Path, input: &[u8]) -> Result<
     child
         .wait_with_output()
         .context("could not wait for this program")
+}
+
+/// Shows a text in the user's pager. Returns false if there is none, or the user wants none.
+pub(crate) fn run_pager(environment: &Environment, text: &str) -> bool {
+    let named = environment.text("PAGER").unwrap_or_else(|| "less".to_owned());
+    let mut words = named.split_whitespace();
+    let Some(program) = words.next().and_then(|name| environment.find_program(name)) else {
+        return false;
+    };
+    #[expect(clippy::disallowed_methods, reason = "the user chose the program")]
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::piped());
+    if !environment.is_set("LESS") {
+        // Ends by itself if the text fits, passes colors on and leaves the text on the screen.
+        command.env("LESS", "FRX");
+    }
+    let Ok(mut child) = command.spawn() else {
+        return false;
+    };
+    if let Some(mut stdin) = child.stdin.take() {
+        let plain;
+        let text = if environment.is_set("NO_COLOR") {
+            plain = anstream::adapter::strip_str(text).to_string();
+            plain.as_str()
+        } else {
+            text
+        };
+        // The user may leave the pager before the end of the text.
+        stdin.write_all(text.as_bytes()).ok();
+    }
+    child.wait().is_ok()
+}
+
+/// Opens a file in the user's editor and waits for it.
+pub(crate) fn run_editor(environment: &Environment, file: &Path) -> Result<()> {
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| environment.text(name));
+    let named = named.filter(|named| !named.trim().is_empty());
+    let line = named.as_deref().unwrap_or(DEFAULT_EDITOR);
+    // With arguments, such as `code --wait`.
+    let mut words = line.split_whitespace();
+    let name = words.next().unwrap_or(DEFAULT_EDITOR);
+    let found = environment.find_program(name);
+    let program = found.unwrap_or_else(|| PathBuf::from(name));
+    #[expect(clippy::disallowed_methods, reason = "the user chose the program")]
+    let status = Command::new(program)
+        .args(words)
+        .arg(file)
+        .status()
+        .hint_context(
+            format_args!("could not start the editor `{name}`"),
+            "$EDITOR names another one",
+        )?;
+    if !status.success() {
+        bail!(
+            HintedError::new(format_args!("the editor `{name}` failed: {status}"))
+                .hint("nothing was changed")
+        );
+    }
+    Ok(())
 }
 
 /// Opens a page in the browser. Returns `false` if there is none.

@@ -34,13 +34,13 @@ pub use price::{Price, price};
 pub use prompt::{KnownMemory, Prompt, prompt};
 pub use provider::{
     Anthropic, ApiKey, ClaudeCli, ClaudeOutput, Endpoint, Invocation, OpenAi, Provider, Reply, RunClaude,
-    RunError, Trouble, Usage,
+    RunError, Trouble, Usage, is_protected,
 };
 pub use session::{
     Checkpoint, Episode, Handover, ItemRef, SessionMemory, SessionObservation, compose, compose_without,
 };
 pub use turn::{ToolOutcome, ToolUse, TurnEnd, TurnInput, TurnStep};
 pub use worklog::{
-    Action, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry, Publication,
-    PublicationAction, PublicationKind, Purpose, Replacement, RunOutcome, TaskState, TurnLog,
+    Action, AnswerChoice, ChangeKind, CommandRun, ErrorSignature, FileChange, GitCommit, LogEntry,
+    Publication, PublicationAction, PublicationKind, Purpose, Replacement, RunOutcome, TaskState, TurnLog,
 };

@@ -13,6 +13,7 @@ use std::{fmt, sync::atomic::AtomicBool, time::Duration};
 
 pub use anthropic::Anthropic;
 pub use claude_cli::{ClaudeCli, ClaudeOutput, Invocation, RunClaude, RunError};
+pub use http::is_protected;
 pub use openai::OpenAi;
 pub use trouble::Trouble;
 

@@ -68,6 +68,9 @@ pub enum Action {
         question: String,
         /// The answer, with the user's own notes.
         answer: String,
+        /// The options behind the answer, if it is one of those that were offered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        choice: Option<AnswerChoice>,
     },
     /// The user refused a tool call.
     Refused {
@@ -130,6 +133,15 @@ pub enum Action {
         /// The path, relative to the root where it can be.
         path: String,
     },
+}
+
+/// The options of a question, as far as the answer does not say it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerChoice {
+    /// What the agent said about the option that was chosen.
+    pub details: Option<String>,
+    /// The options that were not chosen.
+    pub others: Vec<String>,
 }
 
 /// A shell command with its result.

@@ -177,7 +177,11 @@ fn statement() -> impl Strategy<Value = Action> {
     ]);
     prop_oneof![
         text().prop_map(Action::UserMessage),
-        (text(), text()).prop_map(|(question, answer)| Action::UserAnswer { question, answer }),
+        (text(), text()).prop_map(|(question, answer)| Action::UserAnswer {
+            question,
+            answer,
+            choice: None,
+        }),
         (prop::option::of(text()), prop::option::of(text())).prop_map(|(target, words)| Action::Refused {
             tool: "Bash".to_owned(),
             target,

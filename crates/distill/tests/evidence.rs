@@ -149,6 +149,7 @@ fn an_answer_keeps_the_question_and_a_refusal_the_users_words() {
         Action::UserAnswer {
             question: "Which database?".into(),
             answer: "Postgres".into(),
+            choice: None,
         },
         Action::Refused {
             tool: "Edit".into(),

@@ -99,6 +99,6 @@ impl Engine {
 
     /// Appends a line to a log file of the home folder.
     pub fn log(&self, name: &str, line: &str) -> io::Result<()> {
-        log::append(&self.home, name, self.clock.since_1970(), line)
+        log::append(&self.home, name, self.clock.timestamp(), line)
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use anyhow::{Context as _, Result};
+use backstory_model::DocumentId;
 use backstory_recall::zero_vectors;
 use backstory_store::{Forgotten, Selection, Store};
 use backstory_system as system;
@@ -39,7 +40,6 @@ pub fn forget(
     let home = &engine.home;
     let forgotten = store.forget(selection, engine.clock.timestamp())?;
     compose_pending(store).context("could not renew the hand-overs")?;
-    zero_vectors(&home.vectors(), &forgotten.documents).context("could not erase the vectors")?;
     injection_log::forget(home, |session| Ok(store.session_db_id(session)?.is_some()))
         .context("could not remove the injection logs of forgotten sessions")?;
     remove_torn(home).context("could not remove torn events")?;
@@ -48,13 +48,24 @@ pub fn forget(
         repair::sweep(home)?;
     }
     rules_file::refresh_all(engine, store, settings)?;
-    let is_traceless = store.purge_deleted_pages()?;
-    let by_hand = renew_backups(engine, store)?;
+    let (is_traceless, by_hand) = erase_traces(engine, store, &forgotten.documents)?;
     Ok(ForgetReport {
         forgotten,
         is_traceless,
         by_hand,
     })
+}
+
+/// Erases deleted memories from vectors, freed pages and automatic backups. Returns whether the freed pages were purged, and
+/// the manual backups, which are kept.
+pub(crate) fn erase_traces(
+    engine: &Engine,
+    store: &Store,
+    documents: &[DocumentId],
+) -> Result<(bool, Vec<backups::BackupFile>)> {
+    zero_vectors(&engine.home.vectors(), documents).context("could not erase the vectors")?;
+    let is_traceless = store.purge_deleted_pages()?;
+    Ok((is_traceless, renew_backups(engine, store)?))
 }
 
 /// Removes torn events: they cannot be read, so they may contain what was forgotten.

@@ -149,6 +149,11 @@ impl Home {
         self.root.join("spool").join("start")
     }
 
+    /// Returns the folder of the signing key and of the credential for the team's server.
+    pub fn team(&self) -> PathBuf {
+        self.root.join("team")
+    }
+
     /// Returns the path of a log file.
     pub fn log(&self, name: &str) -> PathBuf {
         self.root.join("logs").join(name)

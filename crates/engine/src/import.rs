@@ -4,6 +4,7 @@
 //! with the steps before it that no hook reports. Event keys consist of time and position in the file, so importing twice
 //! is the same as importing once.
 
+mod cursor;
 mod folder_projects;
 mod lost_turns;
 mod opencode;
@@ -21,7 +22,8 @@ use backstory_distill::{ToolOutcome, TurnStep};
 use backstory_model::{Event, EventKind, EventSource, Host, ProjectIdentity, Timestamp, is_machine_made};
 use backstory_store::EventPayload;
 use backstory_transcript::{
-    self as transcript, History, Position, Record, RecordKind, SessionFacts, Transcript, TranscriptHost,
+    self as transcript, History, Position, Record, RecordKind, SessionFacts, Skipped, Transcript,
+    TranscriptHost,
 };
 use serde_json::{Value, json};
 
@@ -39,19 +41,19 @@ pub struct TranscriptEvents {
     pub events: Vec<ImportedEvent>,
     /// The project of the session.
     pub project: Option<ProjectIdentity>,
-    /// Number of lines that are not JSON.
+    /// Number of lines, or records of a database, that are not JSON.
     pub damaged: u64,
     /// The first few of them.
-    pub damaged_lines: Vec<DamagedLine>,
+    pub damaged_records: Vec<DamagedRecord>,
 }
 
-/// Line of a transcript that is not JSON.
+/// Line of a transcript, or record of a database, that is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DamagedLine {
+pub struct DamagedRecord {
     /// The file.
     pub path: PathBuf,
-    /// The number of the line, from 1.
-    pub line: u64,
+    /// The number of the line, from 1, or the key of the record.
+    pub place: String,
 }
 
 /// Event of a transcript. All events of a session are in memory until it is read, so those of a long one are packed.
@@ -107,6 +109,11 @@ pub fn read(
             builder.history(&transcript.path, opencode::read(transcript, settings)?);
             Position::default()
         }
+        TranscriptHost::Cursor => {
+            let history = cursor::read(transcript, settings)?;
+            builder.history(&cursor::database(&transcript.path), history);
+            Position::default()
+        }
         host => {
             let history = transcript::read_history(host, &transcript.path, settings)
                 .with_context(|| format!("could not read {}", transcript.path.display()))?;
@@ -152,7 +159,7 @@ pub fn read(
     Ok(TranscriptEvents {
         project: Some(project),
         damaged: builder.damaged,
-        damaged_lines: builder.damaged_lines,
+        damaged_records: builder.damaged_records,
         events,
     })
 }
@@ -207,7 +214,7 @@ struct EventBuilder {
     /// Size of the payloads so far, in bytes.
     payload_len: usize,
     damaged: u64,
-    damaged_lines: Vec<DamagedLine>,
+    damaged_records: Vec<DamagedRecord>,
 }
 
 impl EventBuilder {
@@ -221,23 +228,23 @@ impl EventBuilder {
             return Err(anyhow::anyhow!("{error}").context(attempt()));
         }
         let skipped = reader.skipped();
-        self.damaged += skipped.damaged;
-        self.damaged_lines
-            .extend(skipped.damaged_lines.iter().map(|&line| DamagedLine {
-                path: path.to_owned(),
-                line,
-            }));
+        self.damaged_records(path, skipped);
         Ok(reader.position().cloned().unwrap_or_default())
+    }
+
+    fn damaged_records(&mut self, path: &Path, skipped: &Skipped) {
+        self.damaged += skipped.damaged;
+        let lines = skipped.damaged_lines.iter().map(ToString::to_string);
+        let places = lines.chain(skipped.damaged_keys.iter().cloned());
+        self.damaged_records.extend(places.map(|place| DamagedRecord {
+            path: path.to_owned(),
+            place,
+        }));
     }
 
     /// Adds a session that was read as a whole.
     fn history(&mut self, path: &Path, history: History) {
-        self.damaged += history.skipped.damaged;
-        let damaged = history.skipped.damaged_lines.into_iter();
-        self.damaged_lines.extend(damaged.map(|line| DamagedLine {
-            path: path.to_owned(),
-            line,
-        }));
+        self.damaged_records(path, &history.skipped);
         for record in history.records {
             self.record(record);
         }

@@ -45,6 +45,9 @@ pub struct InjectionRecord {
     /// True if only its title was injected; it may be injected in full later.
     #[serde(default)]
     pub brief: bool,
+    /// True if it would have been injected, and an experiment withheld it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
 }
 
 /// Log of one session.
@@ -59,6 +62,19 @@ impl InjectionLog {
     pub fn of(home: &Home, session_id: &str) -> Self {
         Self {
             path: home.injection_logs().join(private::file_name(session_id)),
+            entries: OnceCell::new(),
+        }
+    }
+
+    /// Returns all records.
+    pub fn records(&self) -> &[InjectionRecord] {
+        self.entries()
+    }
+
+    /// Returns the log with this file name.
+    pub fn named(home: &Home, name: &str) -> Self {
+        Self {
+            path: home.injection_logs().join(name),
             entries: OnceCell::new(),
         }
     }
@@ -87,6 +103,18 @@ impl InjectionLog {
             .filter_map(|entry| entry.id.as_deref())
             .collect::<HashSet<_>>()
             .len()
+    }
+
+    /// Returns the number of memories that were injected since a time, and their tokens.
+    pub fn injected_since(&self, since: Timestamp) -> (usize, usize) {
+        let told = self
+            .entries()
+            .iter()
+            .filter(|entry| entry.told && entry.at >= since);
+        let told = told.filter(|entry| entry.id.is_some());
+        told.fold((0, 0), |(count, tokens), entry| {
+            (count + 1, tokens + entry.tokens)
+        })
     }
 
     /// Returns true if there was a lookup of the file, even without an injection.

@@ -32,7 +32,7 @@ pub fn read(bytes: &[u8], redact: bool) -> Result<MemoryRecord, String> {
     let mut line = MemoryRecord::new(reader.kind()?);
     reader.read_metadata(&mut line)?;
     match line.kind {
-        MemoryKind::Observation => reader.observation(&mut line)?,
+        MemoryKind::Observation | MemoryKind::Team => reader.observation(&mut line)?,
         MemoryKind::Summary => reader.summary(&mut line)?,
         MemoryKind::Prompt | MemoryKind::Note | MemoryKind::Passage => reader.words(&mut line)?,
     }
@@ -51,8 +51,11 @@ impl Reader {
             None | Some(Value::Null) => return Err("no `kind`".to_owned()),
             Some(_) => return Err("`kind` is not a string".to_owned()),
         };
-        MemoryKind::from_name(named).ok_or_else(|| {
-            let known: Vec<&str> = MemoryKind::ALL.iter().map(|kind| kind.name()).collect();
+        // A memory of another person comes from a pack or a server, with a signature.
+        let is_own = |kind: &MemoryKind| *kind != MemoryKind::Team;
+        MemoryKind::from_name(named).filter(is_own).ok_or_else(|| {
+            let known = MemoryKind::ALL.into_iter().filter(is_own).map(MemoryKind::name);
+            let known: Vec<&str> = known.collect();
             format!(
                 "`kind` is `{}`, expected one of {}",
                 named.chars().take(32).collect::<String>(),

@@ -3,18 +3,18 @@
 use std::{
     fs::{DirBuilder, OpenOptions},
     io::{self, Write},
-    time::Duration,
 };
 
+use backstory_model::Timestamp;
 use backstory_system::{self as system, OwnerOnly as _};
 
-use crate::home::Home;
+use crate::{home::Home, time_arg::rfc3339};
 
 /// Size at which the log is rotated. One older log is kept.
 const MAX_BYTES: u64 = 256 << 10;
 
 /// Appends one line to a log.
-pub(crate) fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::Result<()> {
+pub(crate) fn append(home: &Home, name: &str, at: Timestamp, line: &str) -> io::Result<()> {
     let path = home.log(name);
     let open = || OpenOptions::new().append(true).create(true).private().open(&path);
     let mut file = match open() {
@@ -31,5 +31,5 @@ pub(crate) fn append(home: &Home, name: &str, at: Duration, line: &str) -> io::R
         system::rename(&path, home.log(&format!("{name}.1")))?;
         file = open()?;
     }
-    writeln!(file, "{}.{:03} {line}", at.as_secs(), at.subsec_millis())
+    writeln!(file, "{} {line}", rfc3339(at))
 }

@@ -107,18 +107,20 @@ impl Model {
     }
 }
 
+/// Variables that name proxies.
+pub(crate) const PROXIES: [&str; 8] = [
+    "HTTPS_PROXY",
+    "https_proxy",
+    "HTTP_PROXY",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+
 /// Returns the names of the additional environment variables that the worker needs to reach the configured model.
 pub fn variables(distill: &Distill) -> Vec<String> {
-    const PROXIES: [&str; 8] = [
-        "HTTPS_PROXY",
-        "https_proxy",
-        "HTTP_PROXY",
-        "http_proxy",
-        "ALL_PROXY",
-        "all_proxy",
-        "NO_PROXY",
-        "no_proxy",
-    ];
     let own: Vec<&str> = match distill.provider {
         settings::ProviderName::Builtin => return Vec::new(),
         settings::ProviderName::ClaudeCli => FOR_CLAUDE.to_vec(),

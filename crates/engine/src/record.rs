@@ -123,6 +123,23 @@ pub fn unknown_event(engine: &Engine, name: &str) -> RecordOutcome {
     )
 }
 
+const EXCLUDED: &str = "capture.exclude names this folder or file";
+const IGNORED: &str = "the project has a .backstory-ignore file";
+
+/// Returns the reason why sessions in a folder are not recorded, if they are not.
+pub fn switched_off_in(engine: &Engine, folder: &Path) -> Option<&'static str> {
+    let exclude = hook_settings::load(engine).exclude;
+    let found = project::locate(folder);
+    if found.ignored {
+        return Some(IGNORED);
+    }
+    let paths = [folder, Path::new(&found.facts.root)];
+    paths
+        .iter()
+        .any(|path| is_excluded(&exclude, path))
+        .then_some(EXCLUDED)
+}
+
 /// Returns the project of an event that opens a session or a turn. Fails with a reason if capture is switched off in the folder.
 fn locate_project(
     kind: EventKind,
@@ -130,8 +147,6 @@ fn locate_project(
     payload: &HookPayload<'_>,
     exclude: &Exclude,
 ) -> Result<Option<ProjectIdentity>, &'static str> {
-    const EXCLUDED: &str = "capture.exclude names this folder or file";
-    const IGNORED: &str = "the project has a .backstory-ignore file";
     if !exclude.is_empty() {
         let path = payload.tool_input().and_then(|input| input.path());
         let file = path.map(|path| Path::new(cwd).join(&*path));

@@ -79,6 +79,7 @@ fn refresh_one(
                 project: &project,
                 branch: facts.branch.as_deref(),
                 compacted_session: None,
+                is_withheld: false,
                 now: engine.clock.timestamp(),
             };
             context(store, &request, &settings.limits())?

@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use backstory_model::{MemoryKind, Timestamp};
-use backstory_store::{Counts, ProviderBackoff, Spending, Store, StoreError};
+use backstory_store::{Counts, ImpactSums, ProviderBackoff, Spending, Store, StoreError};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -35,9 +35,14 @@ pub struct StatsReport {
     pub pending_turns: u64,
     /// Providers that are in backoff.
     pub backoffs: Vec<ProviderBackoff>,
+    /// What became of the memories that were injected in the last thirty days.
+    pub impact: ImpactSums,
 }
 
 const DAY: Duration = Duration::from_hours(24);
+
+/// Days whose injections are summed up.
+pub const IMPACT_DAYS: u32 = 30;
 
 impl StatsReport {
     /// Collects the numbers.
@@ -60,6 +65,7 @@ impl StatsReport {
             daily_tokens: u64::from(settings.distill.daily_tokens),
             pending_turns: store.pending_model_jobs()?,
             backoffs: store.provider_backoffs()?,
+            impact: store.impact_since(now - IMPACT_DAYS * DAY)?,
         })
     }
 
@@ -103,12 +109,25 @@ impl StatsReport {
             })
             .collect();
         let [(_, today), (_, week), (_, all)] = &self.spans;
+        let impact = &self.impact;
         json!({
             "memories": memories,
             "types": types,
             "projects": self.counts.projects,
             "sessions": self.counts.sessions,
             "store_bytes": self.bytes,
+            "impact": {
+                "days": IMPACT_DAYS,
+                "sessions": impact.sessions,
+                "recalls": impact.recalls,
+                "used": impact.used,
+                "ignored": impact.ignored,
+                "contradicted": impact.contradicted,
+                "failures_avoided": impact.avoided,
+                "failures_repeated": impact.repeated,
+                "reads": impact.reads,
+                "reads_of_known_files": impact.known_reads,
+            },
             "models": {
                 "provider": self.model.as_ref().map_or("builtin", |model| model.provider_name),
                 "model": self.model.as_ref().map(|model| &model.name),

@@ -4,6 +4,7 @@
 
 mod activity;
 mod assemble;
+mod branch_check;
 mod config;
 mod cycle;
 mod distill;
@@ -13,6 +14,7 @@ mod maintenance;
 mod model_call;
 mod model_pool;
 mod run;
+mod team_thread;
 
 pub use config::{HttpAddress, RunMode, WorkerConfig, WorkerReport};
 pub(crate) use distill::compose_pending;

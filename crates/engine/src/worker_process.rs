@@ -6,6 +6,7 @@
 use std::{
     fs::OpenOptions,
     io,
+    process::Command,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -13,7 +14,14 @@ use std::{
 use backstory_system::{self as system, OwnerOnly as _, terminate};
 use serde_json::Value;
 
-use crate::{atomic_file, engine::Engine, home::Home, models, process, settings};
+use crate::{
+    atomic_file,
+    engine::Engine,
+    home::Home,
+    models,
+    process::{self, ProgramFile},
+    settings,
+};
 
 /// Set while this process holds the lock. The lock file must not be opened then: POSIX does not report a lock to its own
 /// process, and closing any handle of the file releases it.
@@ -80,6 +88,18 @@ pub fn start_and_wait(engine: &Engine) -> io::Result<()> {
     }
 }
 
+/// Waits for a worker that another process has just started: up to five seconds if events await it, until it is ready.
+pub fn await_start(engine: &Engine) {
+    let has_events = engine
+        .home
+        .spool()
+        .pending()
+        .is_ok_and(|events| !events.is_empty());
+    if has_events && was_just_started(engine) {
+        wait_until(|| worker_info(&engine.home).is_some());
+    }
+}
+
 /// Returns the contents of `worker.json` if the running worker wrote it. A command that holds the lock writes none, and a file
 /// that a killed worker left behind does not count.
 pub fn worker_info(home: &Home) -> Option<Value> {
@@ -113,10 +133,7 @@ const START_PAUSE: Duration = Duration::from_secs(5);
 fn start(engine: &Engine) -> io::Result<()> {
     // A command may come before the first hook, which creates the spool.
     engine.home.spool().create()?;
-    let path = engine.home.start_stamp();
-    let now = engine.clock.now();
-    let started = std::fs::metadata(&path).and_then(|stamp| stamp.modified());
-    if started.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age < START_PAUSE)) {
+    if was_just_started(engine) {
         return Ok(());
     }
     let stamp = OpenOptions::new()
@@ -124,30 +141,53 @@ fn start(engine: &Engine) -> io::Result<()> {
         .create(true)
         .truncate(true)
         .private()
-        .open(path)?;
-    stamp.set_modified(now)?;
+        .open(engine.home.start_stamp())?;
+    stamp.set_modified(engine.clock.now())?;
     spawn(engine)
 }
 
+fn was_just_started(engine: &Engine) -> bool {
+    let started = std::fs::metadata(engine.home.start_stamp()).and_then(|stamp| stamp.modified());
+    let age = started.map(|at| engine.clock.now().duration_since(at));
+    age.is_ok_and(|age| age.is_ok_and(|age| age < START_PAUSE))
+}
+
 fn spawn(engine: &Engine) -> io::Result<()> {
-    process::start_self_detached(
+    spawn_program(engine, process::this_program()?)
+}
+
+/// Starts a worker of the program that has replaced this one.
+pub fn start_replacement(engine: &Engine, program: &ProgramFile) -> io::Result<()> {
+    spawn_program(engine, program.command())
+}
+
+fn spawn_program(engine: &Engine, program: Command) -> io::Result<()> {
+    process::start_detached(
+        program,
         &engine.environment,
         &["worker", "run", "--detached"],
         &variables(engine),
     )
 }
 
-/// Returns the names of the variables that the worker needs to reach the configured model. Hooks call this when no worker
+/// Returns the names of the variables that the worker needs to reach the configured model and the team's server. Hooks call this when no worker
 /// runs, so the settings are parsed only if they mention a provider.
 fn variables(engine: &Engine) -> Vec<String> {
     let path = engine.home.config();
     let text = settings::read(&path).ok().flatten();
-    if !text.as_deref().is_some_and(|text| text.contains("provider")) {
-        return Vec::new();
+    let mut names = Vec::new();
+    if text.as_deref().is_some_and(|text| text.contains("provider")) {
+        // The worker does not get the variables that override settings, so they do not choose its other variables either.
+        let (settings, _) = settings::load(&path, text.as_deref(), &[]);
+        names = models::variables(&settings.distill);
     }
-    // The worker does not get the variables that override settings, so they do not choose its other variables either.
-    let (settings, _) = settings::load(&path, text.as_deref(), &[]);
-    models::variables(&settings.distill)
+    let is_member =
+        engine.home.team().join("server.json").exists() || engine.environment.is_set("BACKSTORY_TEAM_TOKEN");
+    if is_member {
+        let team = ["BACKSTORY_TEAM_URL", "BACKSTORY_TEAM_TOKEN"];
+        names.extend(team.into_iter().chain(models::PROXIES).map(ToOwned::to_owned));
+    }
+    names
 }
 
 /// Holds the lock until it is dropped.

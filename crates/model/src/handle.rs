@@ -13,6 +13,8 @@ named_enum! {
         Note = "note",
         /// Distilled from a turn.
         Observation = "observation",
+        /// Shared by another person.
+        Team = "team",
         /// A checkpoint of a session.
         Summary = "summary",
         /// A prompt of the user; its number is the turn's.
@@ -27,6 +29,7 @@ impl MemoryKind {
     pub fn icon(self, observation_type: Option<ObservationType>) -> &'static str {
         match self {
             Self::Observation => observation_type.unwrap_or(ObservationType::Change).icon(),
+            Self::Team => observation_type.map_or("👥", ObservationType::icon),
             Self::Summary => "🏁",
             Self::Prompt => "💬",
             Self::Note => "📝",
@@ -38,6 +41,7 @@ impl MemoryKind {
         match self {
             Self::Note => "N",
             Self::Observation => "",
+            Self::Team => "T",
             Self::Summary => "S",
             Self::Prompt => "P",
             Self::Passage => "V",
@@ -45,7 +49,7 @@ impl MemoryKind {
     }
 }
 
-/// Identifies a memory for users and agents: `123`, `S12`, `P34`, `N5`, `V678`.
+/// Identifies a memory for users and agents: `123`, `S12`, `P34`, `N5`, `V678`, `T41`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
     /// The kind of memory.
@@ -91,7 +95,7 @@ impl Handle {
 
 /// Reports a word that is no handle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no handle: expected a number like 123, or S12, P34, N5, V678")]
+#[error("`{0}` is no handle: expected a number like 123, or S12, P34, N5, V678, T41")]
 pub struct ParseHandleError(String);
 
 impl fmt::Display for Handle {

@@ -10,6 +10,7 @@ mod handle;
 mod id;
 mod memory;
 mod named;
+mod open_item;
 mod path;
 mod project;
 mod prompt;
@@ -25,7 +26,8 @@ pub use id::{
     CallId, ChangeId, CommandKey, DocumentId, EpisodeId, EventId, ObservationId, ProjectId, SessionId,
     SummaryId, TurnId,
 };
-pub use memory::{Distiller, NoteAuthor, ObservationType, SessionStatus};
+pub use memory::{BranchState, Distiller, NoteAuthor, ObservationType, RecallOutcome, SessionStatus};
+pub use open_item::{OpenItemKey, ParseOpenItemKeyError};
 pub use path::{from_drive, has_drive, is_file_path, relative_path};
 pub use project::ProjectIdentity;
 pub use prompt::is_machine_made;

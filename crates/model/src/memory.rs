@@ -68,6 +68,30 @@ named_enum! {
 }
 
 named_enum! {
+    /// The state of the work that a memory is about, as git has it.
+    pub enum BranchState {
+        /// It is on a branch that is not merged.
+        Working = "working",
+        /// The main branch has it.
+        Merged = "merged",
+        /// Its branch was deleted without a merge, or its commit was reverted.
+        Abandoned = "abandoned",
+    }
+}
+
+named_enum! {
+    /// What became of a memory that was injected into a session.
+    pub enum RecallOutcome {
+        /// A sign of it shows in what the agent did or said afterwards, and not before.
+        Used = "used",
+        /// No sign of it shows.
+        Ignored = "ignored",
+        /// It was marked as wrong, or the error that it resolves came back.
+        Contradicted = "contradicted",
+    }
+}
+
+named_enum! {
     /// The author of a note.
     pub enum NoteAuthor {
         /// The user.

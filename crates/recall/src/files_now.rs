@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use backstory_model::Timestamp;
 use backstory_store::{Memory, Store, StoreError};
 
-use crate::staleness::{FileStatus, file_status, modified_at};
+use crate::staleness::{FileChecker, FileStatus, modified_at, trusted_time};
 
 /// Status of a cited file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,24 +26,23 @@ pub struct CitedFileStatus {
 
 /// Returns the status of each file that a memory cites.
 pub fn cited_file_statuses(store: &Store, memory: &Memory) -> Result<Vec<CitedFileStatus>, StoreError> {
-    let (Some(observation), Some(root)) = (memory.handle.observation(), &memory.root) else {
+    let Some(root) = &memory.root else {
         return Ok(Vec::new());
     };
     let root = Path::new(root);
-    let files = store.cited_files(observation)?;
+    let since = trusted_time(memory.handle, memory.created_at);
+    let files = store.cited_files(memory.handle)?;
+    let checker = FileChecker::new(root);
     let now = files.into_iter().map(|file| {
         let metadata = fs::metadata(root.join(&file.path)).ok();
-        CitedFileStatus {
-            fate: match &file.mark {
-                Some(mark) => file_status(root, &file.path, mark, memory.created_at),
-                None => FileStatus::Unknown,
-            },
+        Ok(CitedFileStatus {
+            fate: checker.cited_status(store, memory.handle, &file, since)?,
             is_modified: file.is_modified,
             size_then: file.mark.map(|mark| mark.size),
             size_now: metadata.as_ref().map(fs::Metadata::len),
             written_at: metadata.as_ref().and_then(modified_at),
             path: file.path,
-        }
+        })
     });
-    Ok(now.collect())
+    now.collect()
 }

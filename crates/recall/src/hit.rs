@@ -1,6 +1,6 @@
 //! A search and the memories that it finds.
 
-use backstory_model::Timestamp;
+use backstory_model::{MemoryKind, Timestamp};
 use backstory_store::{Filter, Memory, Scope};
 use backstory_text::{one_line, tokens};
 use jiff::tz::TimeZone;
@@ -40,10 +40,11 @@ impl SearchHit {
     pub fn title(&self) -> String {
         const MAX_LEN: usize = 100;
         let fields = self.memory.fields();
-        let text = if fields.title.trim().is_empty() {
-            &fields.narrative
-        } else {
-            &fields.title
+        let text = match self.memory.handle.kind {
+            // Code and diffs make no sense in one line.
+            MemoryKind::Passage => self.memory.record.headline(),
+            _ if fields.title.trim().is_empty() => &fields.narrative,
+            _ => &fields.title,
         };
         one_line(text, MAX_LEN)
     }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, thread};
 
-use backstory_embed::{Encoder, quantize};
+use backstory_embed::{Encoder, Quantized, quantize};
 use backstory_model::DocumentId;
 use backstory_store::{EmbedOrder, Store, StoreError, StoredVector};
 
@@ -54,16 +54,23 @@ pub fn embed_next(
     Ok(vectors.len())
 }
 
-fn embed(texts: &[(DocumentId, String)], encoder: &mut Encoder) -> Vec<StoredVector> {
-    let vectors = texts.iter().map(|(document, text)| {
-        let vector = quantize(&encoder.encode(text, MAX_TOKENS));
+/// Embeds the text of a memory.
+pub fn embed_document(encoder: &mut Encoder, text: &str) -> Quantized {
+    quantize(&encoder.encode(text, MAX_TOKENS))
+}
+
+fn embed(documents: &[(DocumentId, String)], encoder: &mut Encoder) -> Vec<StoredVector> {
+    let texts: Vec<&str> = documents.iter().map(|(_, text)| text.as_str()).collect();
+    let vectors = encoder.encode_all(&texts, MAX_TOKENS);
+    let stored = documents.iter().zip(vectors).map(|((document, _), vector)| {
+        let vector = quantize(&vector);
         StoredVector {
             document: *document,
             scale: vector.scale,
             bytes: vector.bytes.to_vec(),
         }
     });
-    vectors.collect()
+    stored.collect()
 }
 
 /// Condition for moving vectors into the file.

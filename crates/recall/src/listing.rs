@@ -110,16 +110,17 @@ pub(crate) fn open_steps(
             project,
             branch: None,
             compacted_session: None,
+            is_withheld: false,
             now: query.now,
         };
         for open in open_work(&summaries, None, &request, query.limit) {
             let at = open.summary.created_at;
+            let steps = open.text();
             let is_within =
                 filter.since.is_none_or(|since| at >= since) && filter.until.is_none_or(|until| at <= until);
             let request = open.summary.request.as_deref().unwrap_or_default();
-            let is_about = words.is_empty()
-                || !matches(&open.steps, words).is_empty()
-                || !matches(request, words).is_empty();
+            let is_about =
+                words.is_empty() || !matches(&steps, words).is_empty() || !matches(request, words).is_empty();
             let handle = Handle {
                 kind: MemoryKind::Summary,
                 id: open.summary.id,
@@ -128,7 +129,7 @@ pub(crate) fn open_steps(
                 && is_about
                 && let Some(memory) = store.memory(handle)?
             {
-                hits.push(listed(store, memory, Some(format!("Open: {}", open.steps)))?);
+                hits.push(listed(store, memory, Some(format!("Open: {steps}")))?);
             }
         }
     }

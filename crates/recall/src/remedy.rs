@@ -76,8 +76,10 @@ pub fn remedies(
         }));
     }
     let similar = hits.into_iter().map(|hit| hit.memory).filter(|memory| {
-        matches!(memory.handle.kind, MemoryKind::Observation | MemoryKind::Note)
-            && memory.superseded_by.is_none()
+        matches!(
+            memory.handle.kind,
+            MemoryKind::Observation | MemoryKind::Note | MemoryKind::Team
+        ) && memory.is_valid()
             && !handles.contains(&memory.handle)
     });
     remedies.extend(similar.take(MAX_SIMILAR).map(|memory| Remedy {

@@ -11,6 +11,11 @@ use crate::vector_file::VectorFile;
 /// Maximum number of tokens of a query that are embedded; the rest is detail.
 const MAX_TOKENS: usize = 64;
 
+/// Embeds a query.
+pub fn embed_query(encoder: &mut Encoder, query: &str) -> Quantized {
+    quantize(&encoder.encode(query, MAX_TOKENS))
+}
+
 /// All vectors, and the encoder for queries.
 #[derive(Debug)]
 pub(crate) struct SemanticIndex {

@@ -17,7 +17,8 @@ pub fn snippet(text: &str, words: &[String]) -> String {
     passage(text, words, LENGTH)
 }
 
-fn passage(text: &str, words: &[String], length: usize) -> String {
+/// Returns the passage of a given length with the most words of a query.
+pub(crate) fn passage(text: &str, words: &[String], length: usize) -> String {
     let units = units(text);
     let mut shown = densest(&units, words, length);
     let size = |range: &Range<usize>| {
@@ -104,6 +105,59 @@ fn densest(units: &[Unit<'_>], words: &[String], length: usize) -> Range<usize> 
         }
     }
     best
+}
+
+/// Length of the passage in which the words of a query must meet to count together, in bytes: a few sentences, or ten lines of
+/// code.
+const NEAR: usize = 500;
+
+/// Returns the greatest weight of different words of a query that meet in one passage of a text.
+///
+/// A long document has many words somewhere; an answer has them in one place.
+pub(crate) fn best_passage_weight(text: &str, words: &[(String, f64)]) -> f64 {
+    /// Longer texts are judged by their start: this runs for every candidate of a search.
+    const MAX_READ: usize = 16 << 10;
+    let text = &text[..text.floor_char_boundary(MAX_READ)];
+    let found = occurrences(text, words);
+    let mut counts = vec![0_u32; words.len()];
+    let (mut weight, mut best, mut first) = (0.0, 0.0_f64, 0);
+    for (at, word) in &found {
+        if counts[*word] == 0 {
+            weight += words[*word].1;
+        }
+        counts[*word] += 1;
+        while found[first].0 + NEAR < *at {
+            let left = found[first].1;
+            counts[left] -= 1;
+            if counts[left] == 0 {
+                weight -= words[left].1;
+            }
+            first += 1;
+        }
+        best = best.max(weight);
+    }
+    best
+}
+
+/// Returns the positions of the words of a query, in order. A part of a name in camel case counts too.
+fn occurrences(text: &str, words: &[(String, f64)]) -> Vec<(usize, usize)> {
+    const MIN_PART: usize = 4;
+    let stems: Vec<&str> = words.iter().map(|(word, _)| stem(word)).collect();
+    let mut lower = String::new();
+    let mut found = Vec::new();
+    each_word(text, |range| {
+        let word = &text[range.clone()];
+        lower.clear();
+        lower.extend(word.chars().flat_map(char::to_lowercase));
+        let own = stem(&lower);
+        let is_name = word.chars().skip(1).any(char::is_uppercase);
+        for (index, asked) in stems.iter().enumerate() {
+            if own == *asked || is_name && asked.len() >= MIN_PART && lower.contains(asked) {
+                found.push((range.start, index));
+            }
+        }
+    });
+    found
 }
 
 /// Finds the words of a query in a text.
@@ -205,6 +259,23 @@ mod tests {
         assert_eq!(snippet("", &words(&["x"])), "");
         let endless = "x".repeat(5_000);
         assert!(snippet(&endless, &words(&["y"])).len() <= LENGTH + 3);
+    }
+
+    #[test]
+    fn words_count_together_where_they_meet() {
+        let words = [("retry".to_owned(), 2.0), ("deadline".to_owned(), 3.0)];
+        let apart = format!("retry {} deadline", "word ".repeat(200));
+        let weight = |text: &str| best_passage_weight(text, &words);
+        for (text, expected) in [
+            ("", 0.0),
+            ("nothing of it", 0.0),
+            ("retries, and retries again", 2.0),
+            (apart.as_str(), 3.0),
+            ("the deadline of a retry", 5.0),
+            ("fn retryDeadline() {}", 5.0),
+        ] {
+            assert!((weight(text) - expected).abs() < 1e-9, "{text}: {}", weight(text));
+        }
     }
 
     #[test]

@@ -13,10 +13,10 @@ function ago(ms) {
   if (seconds < 45) return "just now";
   if (seconds < 5400) return `${Math.floor((seconds + 30) / 60)} min ago`;
   if (seconds < 129600) return `${Math.floor((seconds + 1800) / 3600)} h ago`;
-  if (seconds < 5184000) return `${Math.floor((seconds + 43200) / 86400)} days ago`;
-  if (seconds < 63072000) return `${Math.floor(seconds / 2629800)} months ago`;
-  return `${Math.floor(seconds / 31557600)} years ago`;
+  return `${Math.floor((seconds + 43200) / 86400)} days ago`;
 }
+
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const pad = (number) => String(number).padStart(2, "0");
@@ -27,6 +27,8 @@ function formatTimes(within = document) {
     if (time.dataset.time === "ago") {
       const text = ago(Date.now() - at);
       if (time.textContent !== text) time.textContent = text;
+    } else if (time.dataset.time === "day") {
+      time.textContent = `${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}`;
     } else {
       time.textContent = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}`;
     }
@@ -72,7 +74,7 @@ function swap(part, newer) {
   part.replaceChildren(...newer.childNodes);
   all("details", part).forEach((details, at) => { if (open[at] !== undefined) details.open = open[at]; });
   formatTimes(part);
-  if (had && key) one(`[data-key="${CSS.escape(key)}"] a`, part)?.focus({ preventScroll: true });
+  if (had && key) one(`[data-key="${CSS.escape(key)}"] :is(a, button)`, part)?.focus({ preventScroll: true });
 }
 
 // Lists: changed items are updated in place. New items are held back while the user reads further down.
@@ -156,6 +158,18 @@ async function refresh() {
   }
 }
 
+// Forms that change something on this page, such as the box of an open item: sent without leaving the page.
+addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!form.matches("[data-in-place]")) return;
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(form));
+  const response = await fetch(form.action, { method: "POST", body, redirect: "manual" }).catch(() => null);
+  // Anything but a redirect is an error, and the page that explains it.
+  if (response?.type === "opaqueredirect") await refresh();
+  else form.submit();
+});
+
 // Event stream. Hidden tabs close it, because browsers allow only six connections per server.
 
 let stream = null;
@@ -187,7 +201,7 @@ function listen() {
 
 function removeMemory(id) {
   const key = CSS.escape(id);
-  for (const item of all(`.list > [data-key="${key}"]`)) item.remove();
+  for (const item of all(`.list > [data-key="${key}"], .outcomes > [data-key="${key}"]`)) item.remove();
   for (const toast of all(`#going > [data-key="${key}"]`)) toast.remove();
   held = held.filter((item) => item.dataset.key !== id);
   showHeldCount();
@@ -235,6 +249,103 @@ function updateWhileTyping(form) {
 function query(form) {
   const pairs = [...new FormData(form)];
   return new URLSearchParams(pairs.filter(([name, value]) => value !== "" || ["types", "concepts"].includes(name)));
+}
+
+// Suggestions below the search box, and the command palette: pages by name, then memories.
+
+function entry({ text, href, kind }) {
+  const item = document.createElement("li");
+  const link = document.createElement("a");
+  link.href = href;
+  if (kind) {
+    const label = document.createElement("span");
+    label.className = "kind";
+    label.dataset.kind = kind;
+    label.textContent = kind;
+    link.append(label);
+  }
+  link.append(text);
+  item.append(link);
+  return item;
+}
+
+async function memories(text) {
+  const { page, ok } = await fetchPage(`/search?${new URLSearchParams({ q: text })}`);
+  if (!ok) return [];
+  return all("#results .item", page).slice(0, 7).map((item) => {
+    const link = one(".title", item);
+    return { text: link.textContent, href: link.getAttribute("href"), kind: item.dataset.kind };
+  });
+}
+
+function suggest(box, list, pages) {
+  let newest = 0;
+  let timer = null;
+  const show = (entries) => {
+    list.replaceChildren(...entries.map(entry));
+    list.hidden = !entries.length;
+    list.dataset.words = box.value.trim();
+  };
+  const update = async () => {
+    const number = ++newest;
+    const text = box.value.trim();
+    const named = pages(text.toLowerCase());
+    if (text.length < 2) return show(named);
+    const found = await memories(text);
+    if (number === newest) show([...named, ...found]);
+  };
+  const step = (event, by) => {
+    const links = all("a", list);
+    const next = links.indexOf(document.activeElement) + by;
+    event.preventDefault();
+    (links[next] ?? (next < 0 ? box : links.at(-1)))?.focus();
+  };
+  const updateSoon = () => { clearTimeout(timer); timer = setTimeout(() => update().catch(() => {}), 120); };
+  box.addEventListener("input", updateSoon);
+  const around = box.parentElement;
+  around.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") step(event, 1);
+    if (event.key === "ArrowUp") step(event, -1);
+    if (event.key === "Escape" && !list.hidden && list.classList.contains("suggest")) { show([]); box.focus(); }
+  });
+  around.addEventListener("focusout", (event) => {
+    if (list.classList.contains("suggest") && !around.contains(event.relatedTarget)) list.hidden = true;
+  });
+  return updateSoon;
+}
+
+const palette = one("#palette");
+const paletteBox = one("#palette input");
+const pageEntries = all(".side nav a").map((link) => ({ text: link.textContent, href: link.getAttribute("href"), kind: "page" }));
+const updatePalette = palette && suggest(paletteBox, one("#palette ul"), (text) => pageEntries.filter((page) => page.text.toLowerCase().includes(text)));
+
+function openPalette() {
+  if (palette.open) return;
+  one("dialog[open]")?.close();
+  palette.showModal();
+  paletteBox.value = "";
+  updatePalette();
+}
+
+// Enter opens the first entry, or searches if the entries are not of these words yet. Escape in a search box would only clear it.
+paletteBox?.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") { event.preventDefault(); palette.close(); }
+  if (event.key !== "Enter") return;
+  event.preventDefault();
+  const first = one("#palette a");
+  if (first && one("#palette ul").dataset.words === paletteBox.value.trim()) first.click();
+  else location.assign(`/search?${new URLSearchParams({ q: paletteBox.value })}`);
+});
+palette?.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
+
+// Settings: shows those with the typed words.
+
+function filterSettings(box) {
+  box.addEventListener("input", () => {
+    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const setting of all(".setting")) setting.hidden = !words.every((word) => setting.textContent.toLowerCase().includes(word) || setting.dataset.name.includes(word));
+    for (const section of all("section.panel")) section.hidden = words.length > 0 && !one(".setting:not([hidden])", section);
+  });
 }
 
 // Theme.
@@ -305,6 +416,7 @@ const keys = {
 };
 
 addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); return openPalette(); }
   if (event.ctrlKey || event.metaKey || event.altKey || one("dialog[open]")) return;
   if (isInput(event.target)) {
     if (event.key === "Escape") event.target.blur();
@@ -341,6 +453,9 @@ function replay() {
 
 formatTimes();
 setInterval(formatTimes, 30000);
+for (const box of all("[data-find]")) filterSettings(box);
+const quick = one("#quick");
+if (quick) suggest(quick, one(".suggest"), () => []);
 for (const form of all("form[data-auto]")) updateWhileTyping(form);
 for (const form of all("form[data-theme-form]")) chooseTheme(form);
 for (const button of all("[data-keys]")) { button.hidden = false; button.addEventListener("click", keys["?"]); }

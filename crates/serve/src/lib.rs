@@ -1,11 +1,12 @@
 //! HTTP API, live events, MCP server, viewer, and the line protocol on the socket.
 //!
-//! Serves the owner of the home only (see `access`). The only async crate: SQLite runs on blocking threads.
+//! Serves the owner of the home only (see `access`). The only async crate of the client: SQLite runs on blocking threads.
 
 mod access;
 mod api;
 pub mod api_types;
 mod browser_logins;
+mod checks;
 mod connection;
 mod extract;
 mod feed;
@@ -33,4 +34,5 @@ pub use access::token;
 pub use browser_logins::{BrowserLogin, BrowserLogins};
 pub use listen::{ServeError, Serving, serve};
 pub use mcp::serve_stdio;
+pub use tools::render_memory;
 pub use viewer::PAGES;

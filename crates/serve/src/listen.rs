@@ -4,7 +4,7 @@ use std::{
     fs, io,
     net::{IpAddr, SocketAddr, TcpListener as StdTcpListener},
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicI64, atomic::Ordering},
+    sync::{Arc, Mutex, atomic::AtomicI64, atomic::Ordering},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -142,6 +142,9 @@ pub fn serve(engine: &Engine, address: HttpAddress, counters: Arc<Counters>) -> 
         login_codes: LoginCodes::default(),
         pending_deletes: PendingDeletes::default(),
         counters,
+        injections: Mutex::default(),
+        evidence_sizes: Mutex::default(),
+        checks: Mutex::default(),
         description,
         address: SocketAddr::new(bind, port),
         version,

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use backstory_capture::project;
 use backstory_engine::{engine::Engine, project_claims};
 use backstory_model::{Handle, NoteAuthor, ProjectIdentity, relative_path};
-use backstory_recall::{Query, Searcher, is_stale, remedies};
+use backstory_recall::{BranchMark, Query, Searcher, is_stale, remedies};
 use backstory_store::{CorrectOutcome, Filter, Memory, NewNote, Store, TimelineSpan};
 use backstory_text::one_line;
 use serde_json::Value;
@@ -31,7 +31,8 @@ use args::{
     parse_type, read,
 };
 use budget::AnswerBudget;
-use render::{day, name, render_full};
+pub use render::render_memory;
+use render::{day, name};
 
 pub(crate) use args::definitions;
 
@@ -281,7 +282,8 @@ impl ToolCall<'_> {
             if hit.is_stale {
                 marks.push("a cited file has changed since".to_owned());
             }
-            marks.extend(card.agent_label());
+            marks.extend(card.author_label());
+            marks.extend(BranchMark::of(card).map(|mark| mark.note()));
             marks.extend(card.superseded_by.map(|by| format!("superseded by {by}")));
             let icon = card.record.icon();
             let title = hit.title();
@@ -331,7 +333,7 @@ impl ToolCall<'_> {
             let at = line.created_at.map(rfc3339).unwrap_or_default();
             let icon = line.icon();
             let at = at.get(..16).unwrap_or(&at).replace('T', " ");
-            let label = entry.memory.agent_label().map(|label| format!(" ({label})"));
+            let label = entry.memory.author_label().map(|label| format!(" ({label})"));
             format!(
                 "{mark}{at} #{} {icon} {}{}",
                 entry.memory.handle,
@@ -359,7 +361,7 @@ impl ToolCall<'_> {
                 }
                 Some(shown) => {
                     let stale = is_stale(self.store, &shown.memory)?;
-                    render_full(&shown, stale)
+                    render_memory(&shown, stale)
                 }
                 None => format!("#{id}: no such memory."),
             });
@@ -446,7 +448,7 @@ fn brief(memory: &Memory, mark: &str) -> String {
         .unwrap_or_default();
     let marks: Vec<String> = [day(memory.created_at)]
         .into_iter()
-        .chain(memory.agent_label())
+        .chain(memory.author_label())
         .collect();
     let mut entry = format!(
         "#{} {} {} ({mark}{})",

@@ -59,3 +59,18 @@ pub(crate) fn store_with_turn() -> Store {
         .collect();
     store(&events)
 }
+
+/// Returns the steps that scan a whole table or a whole index. Statements of pages must have none: they would get slower as
+/// the store grows.
+pub(crate) fn scans(store: &Store, sql: &str) -> Vec<String> {
+    let mut statement = store
+        .connection
+        .prepare(&format!("explain query plan {sql}"))
+        .unwrap();
+    let parameters = vec![0; statement.parameter_count()];
+    let steps = statement.query_map(rusqlite::params_from_iter(parameters), |row| {
+        row.get::<_, String>("detail")
+    });
+    let is_scan = |step: &String| step.starts_with("SCAN") && !step.contains("(subquery");
+    steps.unwrap().map(Result::unwrap).filter(is_scan).collect()
+}

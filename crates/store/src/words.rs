@@ -51,9 +51,20 @@ impl Term {
 /// The most words of a query that count: a query can be a pasted log.
 const MAX_TERMS: usize = 32;
 
-/// Splits a query into terms. Any text is valid. Stop words are dropped, unless there is nothing else.
+/// Conjunctions, quantifiers and light verbs of questions. They are rare in records of work, so their frequency there would
+/// make them weigh more than the subject. Words that also name programs or languages (`make`, `go`, `get`) are not listed.
+const LIGHT_WORDS: [&str; 37] = [
+    "already", "although", "among", "came", "come", "comes", "coming", "ever", "gave", "gets", "getting",
+    "given", "gives", "goes", "going", "got", "happen", "happened", "happens", "made", "makes", "making",
+    "many", "much", "said", "says", "several", "taken", "takes", "tells", "though", "told", "took", "went",
+    "whether", "whose", "yet",
+];
+
+/// Splits a query into terms. Any text is valid. Stop words and light words are dropped, unless there is nothing else.
 pub fn terms(query: &str) -> Vec<Term> {
-    let terms = distinct_terms(query, |word| !is_stop_word(word));
+    let terms = distinct_terms(query, |word| {
+        !is_stop_word(word) && LIGHT_WORDS.binary_search(&word).is_err()
+    });
     if terms.is_empty() {
         distinct_terms(query, |_| true)
     } else {
@@ -123,7 +134,10 @@ mod tests {
 
     #[test]
     fn stop_words_are_dropped_unless_there_is_nothing_else() {
+        assert!(LIGHT_WORDS.is_sorted());
         assert_eq!(words("what is the token?"), ["token"]);
+        assert_eq!(words("whose token got made by make"), ["token", "make"]);
+        assert_eq!(words("what happened"), ["what", "happened"]);
         assert_eq!(words("to be or not to be"), ["to", "be", "or", "not"]);
         assert_eq!(words("🎉 \"\" ((( NEAR* -- "), ["near"]);
         assert_eq!(words("🎉"), [""; 0]);

@@ -25,13 +25,13 @@ pub use here::lock::{Lock, holder};
 pub use here::mapped::MappedFile;
 pub use here::process::{
     ProcessGroup, configure_detached, detach_from_terminal, detached_cwd, ignore_sigxfsz, lower_priority,
-    prefault, spawn_group,
+    prefault, replace_process, spawn_group,
 };
 pub use here::programs::{
     BROWSERS, CHOWN_COMMAND, CLAUDE_MANAGED_FOLDER, HOME_VARIABLE, KILL_COMMAND, SETTINGS_FOLDER,
     UNPROTECT_COMMAND,
 };
-pub use here::shutdown::{shutdown_flag, terminate};
+pub use here::shutdown::{end_on_hangup, shutdown_flag, suspend, suspend_flag, terminate};
 pub use here::terminal::{columns, read_first_stdin_byte, read_key, read_stdin};
 
 /// Opens a regular file for reading. A FIFO or a device in its place would block the reader or never end.

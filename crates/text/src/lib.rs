@@ -20,7 +20,9 @@ pub use hash::{hash_fields, hash64, hex, sha256, sha256_hex};
 pub use similarity::{WordSet, similarity};
 pub use split::split;
 pub use stem::stem;
-pub use words::{Piece, content_words, index_words, is_stop_word, name_parts, pairs, pieces, words};
+pub use words::{
+    Piece, content_words, has_word, index_words, is_stop_word, name_parts, pairs, pieces, search_terms, words,
+};
 
 /// The average number of bytes per model token: English prose has a little more, code a little less.
 pub const BYTES_PER_TOKEN: usize = 4;

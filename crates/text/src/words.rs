@@ -6,6 +6,8 @@
 
 use std::collections::HashSet;
 
+use crate::stem;
+
 /// A part of a text, see [`pieces`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'t> {
@@ -104,6 +106,18 @@ pub fn content_words(text: &str) -> Vec<String> {
         .into_iter()
         .map(str::to_lowercase)
         .filter(|word| !is_stop_word(word) && seen.insert(word.clone()))
+        .collect()
+}
+
+/// Returns the terms by which a team server finds a text: the stems of its content words, each once.
+///
+/// Records and queries go through this function, so a change needs new terms for every stored record.
+pub fn search_terms(text: &str) -> Vec<String> {
+    let mut seen = HashSet::new();
+    content_words(text)
+        .iter()
+        .map(|word| stem(word).to_owned())
+        .filter(|term| seen.insert(term.clone()))
         .collect()
 }
 
@@ -219,6 +233,14 @@ const STOP_WORDS: [&str; 125] = [
     "your", "yours",
 ];
 
+/// Reports whether a text has a word that no letter, digit or underscore continues.
+pub fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(at, _)| {
+        let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !is_part(text[..at].chars().next_back()) && !is_part(text[at + word.len()..].chars().next())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,6 +274,15 @@ mod tests {
         );
         assert_eq!(content_words("重试令牌 ok"), ["重试", "试令", "令牌", "ok"]);
         assert_eq!(content_words("令"), ["令"]);
+    }
+
+    #[test]
+    fn search_terms_are_stems() {
+        assert_eq!(
+            search_terms("The refreshToken retries; retrying tokens was refreshed"),
+            ["refreshtoken", "refresh", "token", "retr"]
+        );
+        assert_eq!(search_terms("the 令牌 of"), ["令牌"]);
     }
 
     #[test]

@@ -15,16 +15,19 @@ pub enum TranscriptHost {
     OpenCode,
     /// Copilot CLI.
     CopilotCli,
+    /// Cursor: the editor and its command-line agent.
+    Cursor,
 }
 
 impl TranscriptHost {
     /// All of them, the most used first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::GeminiCli,
         Self::OpenCode,
         Self::CopilotCli,
+        Self::Cursor,
     ];
 
     /// Returns the name, as in the table of hosts.
@@ -35,6 +38,7 @@ impl TranscriptHost {
             Self::GeminiCli => "gemini-cli",
             Self::OpenCode => "opencode",
             Self::CopilotCli => "copilot-cli",
+            Self::Cursor => "cursor",
         }
     }
 

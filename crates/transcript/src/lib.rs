@@ -13,7 +13,10 @@ pub use claude_code::{
     AgentFile, Position, Reader, SessionOrigin, TaskReport, Transcript, TranscriptError, TranscriptList,
     TranscriptOwner, open, refusal, task_report,
 };
-pub use history::{OpenCodePart, read_history, read_opencode};
+pub use history::{
+    CursorChatRoot, CursorComposer, CursorConversation, OpenCodePart, path_of_uri, read_cursor_chat,
+    read_cursor_composer, read_history, read_opencode,
+};
 pub use host::TranscriptHost;
 pub use record::{History, Record, RecordKind, SessionFacts, Skipped};
 

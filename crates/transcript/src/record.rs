@@ -104,6 +104,8 @@ pub struct Skipped {
     pub damaged: u64,
     /// The line numbers of the first few of them, from 1.
     pub damaged_lines: Vec<u64>,
+    /// The keys of the first few damaged records of a database.
+    pub damaged_keys: Vec<String>,
     /// Lines that are too long to hold in memory.
     pub too_long: u64,
     /// Texts that hooks and the memory itself put into the conversation.

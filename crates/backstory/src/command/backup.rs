@@ -12,7 +12,7 @@ use backstory_engine::{
 use serde_json::json;
 
 use super::{ExitStatus, open_store};
-use crate::output::size;
+use crate::{json_output::print_json, output::size};
 
 /// Back up the database to one file
 ///
@@ -20,6 +20,9 @@ use crate::output::size;
 /// The worker makes one every day and keeps the last seven (`retention.backups`); your own backups stay until you delete
 /// them. `backstory restore` restores a backup.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory backup                         into the folder `backups`
+  backstory backup /mnt/usb/backstory.db   into a file of your choice")]
 pub(crate) struct Backup {
     /// Target file [default: a file with the time in its name in the folder `backups`]
     #[arg(value_name = "FILE")]
@@ -52,7 +55,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Backup) -> Result<ExitStatus> {
         "check the free disk space and your permissions",
     )?;
     match arguments.json {
-        true => println!("{}", json!({"path": path, "bytes": bytes})),
+        true => print_json(json!({"path": path, "bytes": bytes})),
         false => println!("{} ({})", path.display(), size(bytes)),
     }
     Ok(ExitStatus::Done)

@@ -8,7 +8,7 @@ use backstory_engine::error::HintedError;
 use backstory_engine::{clock::Clock, engine::Engine, environment::Environment, settings::KEYS};
 use backstory_model::{MemoryKind, ObservationType};
 use backstory_serve::PAGES;
-use backstory_store::{BusyTimeout, SessionFilter, Store};
+use backstory_store::{BusyTimeout, ProjectCard, SessionFilter, Store};
 use std::io::{self, Write};
 
 use anyhow::{Result, bail};
@@ -103,10 +103,14 @@ fn projects() -> Vec<CompletionCandidate> {
     let projects = store()
         .and_then(|store| store.projects().ok())
         .unwrap_or_default();
-    projects
-        .into_iter()
-        .map(|card| CompletionCandidate::new(card.project.name).help(Some(card.project.root.into())))
-        .collect()
+    let is_unique = |name: &str| projects.iter().filter(|card| card.project.name == name).count() == 1;
+    let candidate = |card: &ProjectCard| {
+        let (name, root) = (&card.project.name, &card.project.root);
+        // A name that several projects have selects none of them; a path does.
+        let value = if is_unique(name) { name } else { root };
+        CompletionCandidate::new(value).help(Some(root.into()))
+    };
+    projects.iter().map(candidate).collect()
 }
 
 fn sessions() -> Vec<CompletionCandidate> {

@@ -12,6 +12,8 @@ use backstory_engine::settings::{
 use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
 
+use crate::json_output::with_envelope;
+
 /// Show and change settings.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
@@ -177,7 +179,8 @@ fn cell(value: &toml::Value) -> Vec<String> {
 
 fn list_json(resolved: &Resolved, path: &Path, out: &mut dyn Write) -> Result<()> {
     let settings: Vec<Json> = resolved.entries.iter().map(setting_json).collect();
-    let all = json!({ "path": path, "settings": settings, "problems": lines(&resolved.problems) });
+    let fields = json!({ "path": path, "settings": settings, "problems": lines(&resolved.problems) });
+    let all = with_envelope(fields);
     writeln!(out, "{all:#}")?;
     Ok(())
 }

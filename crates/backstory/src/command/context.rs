@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::{ExitStatus, import::distill_queue, locate_here, open_store, project};
 use crate::{
+    json_output::print_json,
     output::{self, BOLD, DIM},
     progress::Progress,
 };
@@ -25,9 +26,12 @@ use crate::{
 ///
 /// Exits 1 when there is no context.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory context             what a session in this folder starts with
+  backstory context --explain   why each memory is in it or not")]
 pub(crate) struct ContextArguments {
     /// Project: its folder name, a path inside it, or its id
-    #[arg(long, value_name = "P", conflicts_with = "cwd")]
+    #[arg(long, short, value_name = "P", conflicts_with = "cwd")]
     project: Option<String>,
     /// Folder in which the session would start
     #[arg(long, value_name = "DIR")]
@@ -49,7 +53,7 @@ pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitS
     }
     let Some(block) = block else {
         match (arguments.json, pending) {
-            (true, _) => println!("{}", json!({"context": null, "tokens": 0, "entries": []})),
+            (true, _) => print_json(json!({"context": null, "tokens": 0, "entries": []})),
             (false, 0) => anstream::eprintln!("No context: this project has no memories yet."),
             (false, _) => anstream::eprintln!(
                 "No context yet: {} still being processed (`backstory queue`).",
@@ -63,10 +67,7 @@ pub(crate) fn run(engine: &Engine, arguments: &ContextArguments) -> Result<ExitS
     };
     if arguments.json {
         let entries: Vec<Value> = block.entries.iter().map(as_json).collect();
-        println!(
-            "{:#}",
-            json!({"context": block.text, "tokens": tokens(&block.text), "entries": entries})
-        );
+        print_json(json!({"context": block.text, "tokens": tokens(&block.text), "entries": entries}));
     } else if arguments.explain {
         explain(&block);
     } else {
@@ -113,8 +114,11 @@ pub(crate) fn first_memories(
     )?;
     let entries = block.map(|block| block.entries).unwrap_or_default();
     let mut included: Vec<ContextEntry> = entries.into_iter().filter(|entry| entry.is_included).collect();
-    // Prompts and passages say less than what was made of them.
-    included.sort_by_key(|entry| !matches!(entry.handle.kind, MemoryKind::Note | MemoryKind::Observation));
+    // Prompts and passages say less than what was made of them, and a question least.
+    included.sort_by_key(|entry| {
+        let is_made = matches!(entry.handle.kind, MemoryKind::Note | MemoryKind::Observation);
+        (!is_made, entry.title.ends_with('?'))
+    });
     included.truncate(most);
     Ok(included)
 }
@@ -142,6 +146,7 @@ fn build(engine: &Engine, arguments: &ContextArguments) -> Result<Option<Context
         project: &project,
         branch: branch.as_deref(),
         compacted_session: None,
+        is_withheld: false,
         now: engine.clock.timestamp(),
     };
     Ok(context(&store, &situation, &limits)?)

@@ -21,7 +21,8 @@ use serde_json::json;
 
 use super::{ExitStatus, open_store};
 use crate::{
-    output::{DIM, count, dollars, print_hint, thousands},
+    json_output::print_json,
+    output::{DIM, count, dollars, one_line, print_hint, thousands, width},
     progress::Progress,
 };
 use ask::{DistillReport, ask};
@@ -31,6 +32,9 @@ use ask::{DistillReport, ask};
 /// Shows an estimate and asks for confirmation. Without --session or --since it takes the turns that wait for a model. The
 /// result replaces existing memories, except pinned and edited ones. The budget (`distill.daily_tokens`) applies.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory distill --dry-run           the estimate for turns that wait for a model
+  backstory distill --since 30d --yes   the turns of the last 30 days")]
 pub(crate) struct DistillArguments {
     /// Turns of one session: its id, or a prefix of it
     #[arg(long, value_name = "S", conflicts_with = "since")]
@@ -173,11 +177,10 @@ fn report_plan(plan: &Plan, model: &Model, arguments: &DistillArguments) {
             .iter()
             .map(|(turn, tokens)| json!({"session_id": turn.session_id, "turn": turn.number, "tokens_in": tokens}))
             .collect();
-        println!(
-            "{}",
+        print_json(
             json!({"dry_run": true, "provider": model.provider_name, "model": model.name, "turns": plan.turns.len(),
                 "tokens_in": plan.tokens_in, "tokens_out": plan.tokens_out, "cost_micro_dollars": cost,
-                "budget_left": plan.left, "items": items})
+                "budget_left": plan.left, "items": items}),
         );
         return;
     }
@@ -229,11 +232,10 @@ fn report(
     let cost = (!costs.is_empty()).then(|| costs.iter().sum::<u64>());
     let rest = plan.turns.len() - outcome.kept - outcome.left;
     if arguments.json {
-        println!(
-            "{}",
+        print_json(
             json!({"dry_run": false, "turns": plan.turns.len(), "distilled": outcome.kept, "left_to_the_rules": outcome.left,
-                "not_asked": rest, "ended": outcome.ended, "tokens_in": tokens_in, "tokens_out": tokens_out,
-                "cost_micro_dollars": cost})
+                "reasons": outcome.reasons, "not_asked": rest, "ended": outcome.ended, "tokens_in": tokens_in, "tokens_out": tokens_out,
+                "cost_micro_dollars": cost}),
         );
     } else {
         println!(
@@ -247,6 +249,15 @@ fn report(
         );
         if let Some(why) = &outcome.ended {
             println!("{} skipped: {why}.", count(rest as u64, "turn"));
+        }
+        let mut reasons: Vec<(&String, &usize)> = outcome.reasons.iter().collect();
+        reasons.sort_by_key(|(_, turns)| std::cmp::Reverse(**turns));
+        for (why, turns) in reasons {
+            let turns = count(*turns as u64, "turn");
+            println!(
+                "{DIM}  {turns}: {}{DIM:#}",
+                one_line(why, width().saturating_sub(14))
+            );
         }
     }
     Ok(match outcome.ended {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::ExitStatus;
 use crate::{
     doctor::{CheckContext, Finding, GROUPS, Severity},
+    json_output::print_json,
     output::{self, BAD, BOLD, BUSY, DIM, GOOD},
 };
 
@@ -41,7 +42,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Doctor) -> Result<ExitStatus> {
         .max()
         .unwrap_or(Severity::Ok);
     match arguments.json {
-        true => println!("{}", to_json(&all, worst, context.connection.as_ref())?),
+        true => print_json(to_json(&all, worst, context.connection.as_ref())?),
         false => print_end(worst, context.connection.as_ref()),
     }
     Ok(match worst {

@@ -17,7 +17,10 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, json};
 
 use super::{ExitStatus, open_store, project, unknown};
-use crate::output::{self, BOLD, DIM, count, print_hint};
+use crate::{
+    json_output::print_json,
+    output::{self, BOLD, DIM, LABEL_WIDTH, count, print_hint},
+};
 
 /// Permanently delete memories, sessions or a project
 ///
@@ -25,6 +28,10 @@ use crate::output::{self, BOLD, DIM, count, print_hint};
 /// observation's evidence stays, and a forgotten prompt leaves its turn. A forgotten session is not imported again. A new
 /// backup replaces the automatic ones; backups made by hand keep the data and are listed.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory forget 12 N3                            two memories
+  backstory forget --session 3f9a                   a session with everything in it
+  backstory forget -p shop --before 90d --dry-run   what would go")]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["handles", "session", "project", "before", "words"])))]
 pub(crate) struct Forget {
     /// Handles: 123, S12, P34, N5, V678
@@ -34,7 +41,7 @@ pub(crate) struct Forget {
     #[arg(long, value_name = "S", conflicts_with_all = ["project", "before", "words"])]
     session: Option<String>,
     /// A project with all its sessions; with --before or --match only the matching part
-    #[arg(long, value_name = "P")]
+    #[arg(long, short, value_name = "P")]
     project: Option<String>,
     /// Everything that ended before a date, or longer ago than a period: 2026-01-31, 90d
     #[arg(long, value_name = "DATE", conflicts_with = "words", value_parser = time_arg::parse_time_arg)]
@@ -90,7 +97,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
     }
     if arguments.dry_run || is_empty {
         if arguments.json {
-            print_json(&plan, true);
+            print_report(&plan, true);
         } else if !is_empty {
             println!("{DIM}Nothing was changed.{DIM:#}");
         }
@@ -116,7 +123,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Forget) -> Result<ExitStatus> {
         anstream::eprintln!("Another process reads the database; deletion completes when it exits.");
     }
     if arguments.json {
-        print_json(&done.forgotten, false);
+        print_report(&done.forgotten, false);
     } else {
         println!("Forgotten.");
     }
@@ -175,6 +182,8 @@ fn print_plan(store: &Store, plan: &Forgotten, selection: Selection<'_>) -> Resu
         if let Some(&number) = plan.memories.get(&kind) {
             parts.push(match kind {
                 MemoryKind::Summary if number > 1 => format!("{number} summaries"),
+                MemoryKind::Team if number > 1 => format!("{number} memories of others"),
+                MemoryKind::Team => "1 memory of another person".to_owned(),
                 _ => count(number, kind.name()),
             });
         }
@@ -188,10 +197,12 @@ fn print_plan(store: &Store, plan: &Forgotten, selection: Selection<'_>) -> Resu
     }
     for (handle, title) in &plan.titles {
         let memory = store.memory(*handle)?;
-        let icon = memory.map_or(handle.kind.icon(None), |memory| memory.record.icon());
+        let (label, style) = memory.map_or((handle.kind.name(), DIM), |memory| {
+            output::label(&memory.record, memory.rejected)
+        });
         println!(
-            "  {icon} {} {DIM}#{handle}{DIM:#}",
-            output::one_line(title, output::width() - 16)
+            "  {style}{label:<LABEL_WIDTH$}{style:#} {} {DIM}#{handle}{DIM:#}",
+            output::one_line(title, output::width() - 23)
         );
     }
     let all: u64 = plan.memories.values().sum();
@@ -202,21 +213,20 @@ fn print_plan(store: &Store, plan: &Forgotten, selection: Selection<'_>) -> Resu
     Ok(())
 }
 
-fn print_json(plan: &Forgotten, is_dry: bool) {
+fn print_report(plan: &Forgotten, is_dry: bool) {
     let mut counts: Map<String, serde_json::Value> = MemoryKind::ALL
         .iter()
         .map(|kind| {
             let number = plan.memories.get(kind).copied().unwrap_or_default();
             (
-                format!("{}s", kind.name()).replace("summarys", "summaries"),
+                format!("{}s", kind.name())
+                    .replace("summarys", "summaries")
+                    .replace("teams", "team_memories"),
                 number.into(),
             )
         })
         .collect();
     counts.insert("sessions".to_owned(), plan.sessions.into());
     counts.insert("events".to_owned(), plan.events.into());
-    println!(
-        "{}",
-        json!({"forgotten": counts, "pinned": plan.pinned, "dry_run": is_dry})
-    );
+    print_json(json!({"forgotten": counts, "pinned": plan.pinned, "dry_run": is_dry}));
 }

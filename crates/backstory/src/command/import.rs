@@ -3,6 +3,7 @@
 mod claude_mem;
 mod jsonl;
 pub(super) mod overview;
+mod pack;
 pub(super) mod sessions;
 
 use anyhow::Result;
@@ -39,6 +40,8 @@ enum Source {
     OpenCode(SessionArguments),
     /// Import Copilot CLI's sessions [default: ~/.copilot/session-state]
     CopilotCli(SessionArguments),
+    /// Import the chats of Cursor and of its command-line agent [default: Cursor's own database, ~/.cursor/chats]
+    Cursor(SessionArguments),
     /// Import the memories of claude-mem; a repeated import adds only new memories
     ///
     /// Its database is only read. It identifies a project by its folder name alone, so memories go to the project that their
@@ -52,6 +55,12 @@ enum Source {
     /// field may be missing. A line without a project belongs to the current folder's, except for notes: they become global.
     /// A line that was imported before changes nothing.
     Jsonl(jsonl::Jsonl),
+    /// Import the memories that others share in a folder of this repository
+    ///
+    /// Reads what `backstory team pack` writes. Every record is verified with its device's key, which is trusted on first use;
+    /// records that fail a check are kept from agents (`backstory team status` lists them). A record that its author has
+    /// withdrawn is deleted here too. A repeated import changes nothing.
+    Pack(pack::PackArguments),
 }
 
 pub(crate) fn run(engine: &Engine, arguments: &Import) -> Result<ExitStatus> {
@@ -64,7 +73,9 @@ pub(crate) fn run(engine: &Engine, arguments: &Import) -> Result<ExitStatus> {
         Source::GeminiCli(arguments) => sessions::run(engine, TranscriptHost::GeminiCli, arguments),
         Source::OpenCode(arguments) => sessions::run(engine, TranscriptHost::OpenCode, arguments),
         Source::CopilotCli(arguments) => sessions::run(engine, TranscriptHost::CopilotCli, arguments),
+        Source::Cursor(arguments) => sessions::run(engine, TranscriptHost::Cursor, arguments),
         Source::ClaudeMem(arguments) => claude_mem::run(engine, arguments),
         Source::Jsonl(arguments) => jsonl::run(engine, arguments),
+        Source::Pack(arguments) => pack::run(engine, arguments),
     }
 }

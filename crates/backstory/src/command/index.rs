@@ -1,10 +1,6 @@
 //! `backstory index`: progress of the semantic index.
 
-use std::{
-    io::{self, IsTerminal},
-    num::NonZero,
-    thread,
-};
+use std::{num::NonZero, thread};
 
 use anstream::println;
 use anyhow::Result;
@@ -15,13 +11,19 @@ use backstory_store::{EmbedOrder, Store};
 use serde_json::json;
 
 use super::{ExitStatus, open_store};
-use crate::output;
+use crate::{
+    json_output::print_json,
+    output::{memories, thousands},
+    progress::Progress,
+};
 
 /// Show the progress of the semantic index
 ///
 /// Lexical search works at once. The semantic index follows in the background: notes, observations, summaries and prompts
 /// before passages.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory index --wait   until everything is indexed")]
 pub(crate) struct Index {
     /// Wait until the index is complete
     #[arg(long)]
@@ -37,7 +39,7 @@ pub(crate) struct Index {
 pub(crate) fn run(engine: &Engine, arguments: &Index) -> Result<ExitStatus> {
     let Some(mut store) = open_store(engine)? else {
         match arguments.json {
-            true => println!("{}", json!({"documents": 0, "embedded": 0, "vectors": 1.0})),
+            true => print_json(json!({"documents": 0, "embedded": 0, "vectors": 1.0})),
             false => println!("No memories yet."),
         }
         return Ok(ExitStatus::Done);
@@ -47,22 +49,24 @@ pub(crate) fn run(engine: &Engine, arguments: &Index) -> Result<ExitStatus> {
         store.forget_vectors()?;
     }
     if arguments.wait {
-        wait(engine, &mut store)?;
+        let mut progress = Progress::new(arguments.json);
+        let waited = wait(engine, &mut store, &mut progress);
+        progress.end();
+        waited?;
     } else if arguments.rebuild || store.coverage()?.share() < 1.0 {
         worker_process::ensure(engine);
     }
     let coverage = store.coverage()?;
     if arguments.json {
         let vectors = coverage.share();
-        println!(
-            "{}",
-            json!({"documents": coverage.documents, "embedded": coverage.embedded, "vectors": vectors})
+        print_json(
+            json!({"documents": coverage.documents, "embedded": coverage.embedded, "vectors": vectors}),
         );
     } else {
         println!(
             "{} of {} indexed ({:.0} %).",
-            coverage.embedded,
-            output::count(coverage.documents, "memory").replace("memorys", "memories"),
+            thousands(coverage.embedded),
+            memories(coverage.documents),
             coverage.share() * 100.0
         );
     }
@@ -70,7 +74,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Index) -> Result<ExitStatus> {
 }
 
 /// Embeds on all cores but one, which is for a worker that starts at the other end.
-fn wait(engine: &Engine, store: &mut Store) -> Result<()> {
+fn wait(engine: &Engine, store: &mut Store, progress: &mut Progress) -> Result<()> {
     const BATCH_SIZE: usize = 256;
     store.set_bulk_mode()?;
     if !worker_process::is_running(&engine.home) {
@@ -78,8 +82,20 @@ fn wait(engine: &Engine, store: &mut Store) -> Result<()> {
     }
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let mut encoders: Vec<Encoder> = Vec::new();
+    // What was indexed before says nothing about the time that the rest takes.
+    let before = store.coverage()?.embedded;
     loop {
-        progress(store)?;
+        let coverage = store.coverage()?;
+        let (done, all) = (
+            coverage.embedded.saturating_sub(before),
+            coverage.documents.saturating_sub(before),
+        );
+        let text = format!(
+            "{} of {} indexed",
+            thousands(coverage.embedded),
+            memories(coverage.documents)
+        );
+        progress.weighted_bar(done, all, "indexed", &text);
         let (most, at_once) = match worker_process::is_running(&engine.home) {
             true => (cores.saturating_sub(1).max(1), BATCH_SIZE / 4),
             false => (cores, BATCH_SIZE),
@@ -90,17 +106,6 @@ fn wait(engine: &Engine, store: &mut Store) -> Result<()> {
             break;
         }
         file_vectors(store, &engine.home.vectors(), FlushPolicy::Enough)?;
-    }
-    if io::stderr().is_terminal() {
-        anstream::eprint!("\r\x1b[K");
-    }
-    Ok(())
-}
-
-fn progress(store: &Store) -> Result<()> {
-    if io::stderr().is_terminal() {
-        let coverage = store.coverage()?;
-        anstream::eprint!("\rindexing {} of {}", coverage.embedded, coverage.documents);
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 
 use super::ExitStatus;
 use crate::{
+    json_output::print_json,
     output::{BAD, BOLD, BUSY, DIM, GOOD, count, print_hint},
     receipt::Receipt,
 };
@@ -38,6 +39,9 @@ use plan::{HostFileChange, StatusLine};
 ///
 /// Hosts: claude-code, codex, cursor, gemini-cli, opencode, windsurf, copilot-cli, vscode.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory install                   choose among the agents found here
+  backstory install codex --dry-run   the changes for one")]
 pub(crate) struct Install {
     /// Agents to set up [default: those found on this machine]
     #[arg(value_name = "HOST", value_parser = host)]
@@ -114,17 +118,25 @@ pub(crate) fn install(engine: &Engine, arguments: &Install) -> Result<ExitStatus
         true => "Write all of this? [y/N, or the hosts that you want]",
         false => "Write this? [y/N]",
     };
+    show(&arguments.confirm, &changes);
+    warn(&changes);
     let changes = match ask(&arguments.confirm, changes, question)? {
         Confirmation::Apply(changes) => changes,
         Confirmation::Exit(status) => return Ok(status),
     };
     apply::install(engine, &mut receipt, &changes)?;
     if arguments.confirm.json {
-        println!("{}", as_json(&changes, false));
+        print_json(as_json(&changes, false));
         return Ok(ExitStatus::Done);
     }
     print_done(engine, &changes);
-    println!("{DIM}The next session is recorded; `backstory uninstall` undoes this.{DIM:#}");
+    match blocking_settings(&changes).first() {
+        None => println!("{DIM}The next session is recorded; `backstory uninstall` undoes this.{DIM:#}"),
+        Some((host, _)) => println!(
+            "{BUSY}Nothing of {host} is recorded before the warning above is resolved.{BUSY:#} \
+             {DIM}`backstory uninstall` undoes this.{DIM:#}"
+        ),
+    }
     Ok(ExitStatus::Done)
 }
 
@@ -166,11 +178,12 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
             receipt.write(&engine.home)?;
         }
         match arguments.confirm.json {
-            true => println!("{}", as_json(&changes, arguments.confirm.dry_run)),
+            true => print_json(as_json(&changes, arguments.confirm.dry_run)),
             false => println!("Nothing is installed."),
         }
         return Ok(ExitStatus::Done);
     }
+    show(&arguments.confirm, &changes);
     let changes = match ask(&arguments.confirm, changes, "Restore these files? [y/N]")? {
         Confirmation::Apply(changes) => changes,
         Confirmation::Exit(status) => return Ok(status),
@@ -187,7 +200,7 @@ pub(crate) fn uninstall(engine: &Engine, arguments: &Uninstall) -> Result<ExitSt
             format_args!("it may hang; `{KILL_COMMAND}` loses nothing"),
         )?;
     if arguments.confirm.json {
-        println!("{}", as_json(&changes, false));
+        print_json(as_json(&changes, false));
         return Ok(ExitStatus::Done);
     }
     for change in changes.iter().filter(|change| change.is_needed()) {
@@ -222,17 +235,20 @@ enum Confirmation {
     Exit(ExitStatus),
 }
 
-/// Shows the plan and asks for confirmation, unless --yes was passed.
-fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> Result<Confirmation> {
-    for change in &changes {
-        if !confirm.json {
+/// Shows the changes, in full if they are to be confirmed.
+fn show(confirm: &ConfirmArgs, changes: &[HostFileChange]) {
+    if !confirm.json {
+        for change in changes {
             print(change, !confirm.yes);
         }
     }
-    warn(&changes);
+}
+
+/// Asks for confirmation, unless --yes was passed.
+fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> Result<Confirmation> {
     if confirm.dry_run {
         match confirm.json {
-            true => println!("{}", as_json(&changes, true)),
+            true => print_json(as_json(&changes, true)),
             false => println!("{DIM}Nothing was changed.{DIM:#}"),
         }
         return Ok(Confirmation::Exit(ExitStatus::Done));
@@ -275,12 +291,21 @@ fn ask(confirm: &ConfirmArgs, changes: Vec<HostFileChange>, question: &str) -> R
 
 /// Reports settings that keep our entries from being used.
 pub(crate) fn warn(changes: &[HostFileChange]) {
-    let of_files = changes.iter().filter_map(warnings::of_file);
-    let hosts = of_changes(changes);
-    let managed = hosts.iter().flat_map(|host| warnings::of_managed_settings(host));
-    for warning in of_files.chain(managed) {
+    for (_, warning) in blocking_settings(changes) {
         anstream::eprintln!("{BUSY}{warning}{BUSY:#}");
     }
+}
+
+/// Returns the settings that keep our entries from being used: the name of the host, and what is wrong.
+fn blocking_settings(changes: &[HostFileChange]) -> Vec<(&'static str, String)> {
+    let of_files = changes
+        .iter()
+        .filter_map(|change| Some((change.host.title, warnings::of_file(change)?)));
+    let managed = of_changes(changes).into_iter().flat_map(|host| {
+        let found = warnings::of_managed_settings(host).into_iter();
+        found.map(move |warning| (host.title, warning))
+    });
+    of_files.chain(managed).collect()
 }
 
 /// Parses the answer to a question: yes, no, or names of hosts. Returns the chosen hosts; fails with a word that is neither.

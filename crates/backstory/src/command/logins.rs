@@ -7,7 +7,10 @@ use backstory_serve::{BrowserLogins, api_types::rfc3339};
 use serde_json::{Value, json};
 
 use super::ExitStatus;
-use crate::output::{DIM, ago, count, one_line};
+use crate::{
+    json_output::print_json,
+    output::{DIM, Times, count, one_line},
+};
 
 /// List the browsers that are logged in to the viewer, or log them out
 ///
@@ -50,15 +53,15 @@ pub(crate) fn run(engine: &Engine, arguments: &Logins) -> Result<ExitStatus> {
                     "expires_at": rfc3339(login.expires_at())})
             })
             .collect();
-        println!("{:#}", Value::from(entries));
+        print_json(Value::from(entries));
         return Ok(ExitStatus::Done);
     }
     if logins.is_empty() {
         println!("No browser is logged in.");
     }
+    let times = Times::new(engine)?;
     for login in &logins {
-        let (since, until) = (ago(now, login.created_at()), rfc3339(login.expires_at()));
-        let until = until.get(..10).unwrap_or(&until);
+        let (since, until) = (times.ago(login.created_at()), times.day(login.expires_at()));
         println!("{}  {}", login.id, one_line(&login.browser, 80));
         println!("          {DIM}logged in {since}, until {until}{DIM:#}");
     }

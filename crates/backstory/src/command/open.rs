@@ -40,10 +40,12 @@ pub(crate) struct Open {
 impl Open {
     /// Returns the arguments that open the first page in the browser.
     pub(crate) fn viewer() -> Self {
-        Self {
-            page: String::new(),
-            print: false,
-        }
+        Self::page(String::new())
+    }
+
+    /// Returns the arguments that open a page in the browser.
+    pub(crate) fn page(page: String) -> Self {
+        Self { page, print: false }
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::{ExitStatus, import::distill_queue, open_store};
 use crate::{
+    json_output::print_json,
     output::{DIM, count},
     progress::Progress,
 };
@@ -83,10 +84,7 @@ fn report(arguments: &Reindex, queued: QueuedTurns) {
         skipped,
     } = queued;
     if arguments.json {
-        println!(
-            "{}",
-            json!({"turns": turns, "restored": restored, "skipped": skipped})
-        );
+        print_json(json!({"turns": turns, "restored": restored, "skipped": skipped}));
         return;
     }
     if turns == 0 {

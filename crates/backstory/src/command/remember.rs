@@ -14,20 +14,30 @@ use backstory_model::{NoteAuthor, ObservationType, ProjectIdentity, relative_pat
 use backstory_store::NewNote;
 use serde_json::json;
 
-use super::{ExitStatus, locate_here, open_for_writing};
-use crate::output::{self, DIM};
+use super::{ExitStatus, locate_here, open_for_writing, team};
+use crate::{
+    json_output::print_json,
+    output::{self, DIM},
+};
 
 /// Save a note for this project
 ///
 /// Private spans and secrets are removed before it is stored. The same text is saved once.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory remember the staging database is read only   a note for this project
+  backstory remember --pin never log tokens              every session starts with it
+  git log -1 --format=%B | backstory remember -          from standard input")]
 pub(crate) struct Remember {
-    /// Text of the note; `-` reads it from standard input
-    #[arg(value_name = "TEXT")]
-    text: String,
+    /// Text of the note, quotes are not needed; `-` reads it from standard input
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
     /// Pin the note: every session of the project starts with it
     #[arg(long)]
     pin: bool,
+    /// Share it with the project's team
+    #[arg(long, conflicts_with = "global")]
+    team: bool,
     /// Save it for all projects, not only for that of the current folder
     #[arg(long)]
     global: bool,
@@ -51,7 +61,7 @@ const MAX_INPUT_BYTES: u64 = 1 << 20;
 
 pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
     let redact = engine.checked_settings()?.capture.redact;
-    let mut input = arguments.text.clone();
+    let mut input = arguments.text.join(" ");
     if input == "-" {
         let mut bytes = Vec::new();
         let read = io::stdin().take(MAX_INPUT_BYTES).read_to_end(&mut bytes);
@@ -86,10 +96,12 @@ pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
         engine.clock.timestamp(),
     )?;
     let handle = saved.handle;
+    if arguments.team {
+        team::share_saved(engine, &mut store, handle)?;
+    }
     if arguments.json {
-        println!(
-            "{}",
-            json!({"id": handle, "new": saved.is_new, "pinned": arguments.pin})
+        print_json(
+            json!({"id": handle, "new": saved.is_new, "pinned": arguments.pin, "shared": arguments.team}),
         );
         return Ok(ExitStatus::Done);
     }
@@ -102,6 +114,9 @@ pub(crate) fn run(engine: &Engine, arguments: &Remember) -> Result<ExitStatus> {
         (true, true) => println!("Saved {handle} {DIM}{place}, pinned{DIM:#}"),
         (false, false) => println!("Already saved as {handle} {DIM}{place}{DIM:#}"),
         (false, true) => println!("Already saved as {handle}, now pinned {DIM}{place}{DIM:#}"),
+    }
+    if arguments.team {
+        println!("Shared with the team {DIM}(`backstory unshare {handle}` takes it back){DIM:#}");
     }
     if text.trim() != input.trim() {
         anstream::eprintln!("{DIM}Private spans and secrets were removed.{DIM:#}");

@@ -15,13 +15,19 @@ use backstory_store::{StoreError, check_backup};
 use serde_json::json;
 
 use super::ExitStatus;
-use crate::output::{self, DIM};
+use crate::{
+    json_output::print_json,
+    output::{self, DIM, Times},
+};
 
 /// Restore the database from a backup
 ///
 /// The current database is saved in the folder `backups` first. A running worker is stopped and started again.
 /// Memories that were deleted after the backup come back. Without a file, lists the backups.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory restore                           list the backups
+  backstory restore backstory-2026-03-01.db   replace the database by one")]
 pub(crate) struct Restore {
     /// The backup
     #[arg(value_name = "FILE")]
@@ -63,7 +69,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Restore) -> Result<ExitStatus> {
         "the earlier database is in place, or in the folder `backups`",
     )?;
     if arguments.json {
-        println!("{}", json!({"restored": file, "kept": kept}));
+        print_json(json!({"restored": file, "kept": kept}));
     } else {
         println!("Restored {}.", file.display());
         if let Some(kept) = kept {
@@ -86,7 +92,7 @@ fn is_meant() -> Result<bool> {
 
 fn list(engine: &Engine, json: bool) -> Result<ExitStatus> {
     let copies = backups::list(&engine.home).context("could not list the backups")?;
-    let now = engine.clock.timestamp();
+    let times = Times::new(engine)?;
     for copy in &copies {
         let at = Timestamp::from(copy.modified);
         if json {
@@ -98,7 +104,7 @@ fn list(engine: &Engine, json: bool) -> Result<ExitStatus> {
             println!(
                 "{}  {DIM}{}, {}{DIM:#}",
                 copy.path.display(),
-                output::ago(now, at),
+                times.ago(at),
                 output::size(copy.bytes)
             );
         }

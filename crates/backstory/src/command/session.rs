@@ -1,19 +1,23 @@
 //! `backstory session`: shows one session, turn by turn.
 
-use anstream::println;
 use anyhow::{Result, bail};
 use backstory_engine::engine::Engine;
 use backstory_engine::error::HintedError;
-use backstory_model::{Handover, MemoryKind, Timestamp};
+use backstory_model::{Handover, MemoryKind};
 use backstory_serve::api_types;
 use backstory_store::{Memory, Session, SessionError, Store, StoreError, Turn};
 use serde_json::{Map, Value, json};
 
-use super::{ExitStatus, open_store, sessions, show::print_handover};
-use crate::output::{self, BAD, BOLD, DIM};
+use super::{ExitStatus, open_store, sessions, show::write_handover};
+use crate::{
+    json_output::print_json,
+    output::{self, BAD, BOLD, DIM, LABEL_WIDTH, Page, Times},
+};
 
 /// Show one session, turn by turn
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory session 3f9a   by the start of its id")]
 pub(crate) struct Show {
     /// The session's id, or a prefix of it
     #[arg(id = "session", value_name = "ID")]
@@ -23,8 +27,11 @@ pub(crate) struct Show {
     json: bool,
 }
 
+/// A prompt can be the title; the rest of it is shown at its turn.
+const MAX_TITLE_LINES: usize = 3;
+
 /// Holds everything that is shown of a session.
-struct SessionView {
+pub(crate) struct SessionView {
     session: Session,
     handover: Option<Handover>,
     turns: Vec<TurnView>,
@@ -39,7 +46,7 @@ struct TurnView {
 }
 
 impl SessionView {
-    fn read(store: &Store, session: Session) -> Result<Self, StoreError> {
+    pub(crate) fn read(store: &Store, session: Session) -> Result<Self, StoreError> {
         let mut by_turn = store.memories_by_turn(&session)?;
         for (turn, mut repeated) in store.sightings_by_turn(&session)? {
             by_turn.entry(turn).or_default().append(&mut repeated);
@@ -84,9 +91,11 @@ pub(crate) fn run(engine: &Engine, arguments: &Show) -> Result<ExitStatus> {
     };
     let story = SessionView::read(&store, session)?;
     if arguments.json {
-        println!("{}", as_json(&story));
+        print_json(as_json(&story));
     } else {
-        print(&story, engine.clock.timestamp());
+        let mut page = Page::new(output::width());
+        write(&mut page, &story, &Times::new(engine)?);
+        page.print(&engine.environment);
     }
     Ok(ExitStatus::Done)
 }
@@ -142,18 +151,27 @@ fn turn_json(turn: &Turn) -> Value {
     Value::Object(fields)
 }
 
-fn print(story: &SessionView, now: Timestamp) {
+/// Writes a session turn by turn.
+pub(crate) fn write(page: &mut Page, story: &SessionView, times: &Times) {
     let session = &story.session;
-    let width = output::width();
+    let width = page.width;
     let style = sessions::status_style(session.status);
-    println!(
-        "{BOLD}{}{BOLD:#}  {style}{}{style:#}",
+    let title = session.title.as_deref().or(session.first_prompt.as_deref());
+    for line in output::wrap(title.unwrap_or("(no prompt)"), width)
+        .iter()
+        .take(MAX_TITLE_LINES)
+    {
+        page.line(format_args!("{BOLD}{line}{BOLD:#}"));
+    }
+    page.line(format_args!(
+        "{DIM}session {} · {DIM:#}{style}{}{style:#}",
         output::one_line(&session.session_id, 128),
         session.status
-    );
-    let line = |name: &str, value: Option<&str>| {
+    ));
+    let mut line = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
-            println!("{DIM}{name:<9}{DIM:#} {}", output::one_line(value, width - 10));
+            let value = output::one_line(value, width.saturating_sub(10));
+            page.line(format_args!("{DIM}{name:<9}{DIM:#} {value}"));
         }
     };
     line(
@@ -163,28 +181,28 @@ fn print(story: &SessionView, now: Timestamp) {
     line("branch", session.branch.as_deref());
     line("worktree", session.worktree.as_deref());
     line("agent", Some(&session.host));
-    line("started", Some(&output::ago(now, session.started_at)));
-    line("last", Some(&output::ago(now, session.last_event_at)));
+    line("started", Some(&times.moment(session.started_at)));
+    line("last", Some(&times.moment(session.last_event_at)));
     line("events", Some(&session.events.to_string()));
-    line("title", session.title.as_deref());
     line("outcome", session.subtitle.as_deref());
     if let Some(handover) = &story.handover {
-        println!("\n{BOLD}Hand-over{BOLD:#}");
-        print_handover(handover);
+        page.line(format_args!("\n{BOLD}Hand-over{BOLD:#}"));
+        write_handover(page, handover);
     }
     for turn in &story.turns {
-        print_turn(turn, width);
+        write_turn(page, turn);
     }
 }
 
-fn print_turn(view: &TurnView, width: usize) {
+fn write_turn(page: &mut Page, view: &TurnView) {
     let turn = &view.turn;
+    let width = page.width.max(40);
     let prompt = match (&turn.prompt, turn.machine_made) {
         (None, _) => "(prompt not recorded)".to_owned(),
         (Some(_), true) => "(started by the agent)".to_owned(),
         (Some(prompt), false) => output::one_line(prompt, width - 5),
     };
-    println!("\n{BOLD}{:>3}{BOLD:#}. {prompt}", turn.number);
+    page.line(format_args!("\n{BOLD}{:>3}{BOLD:#}. {prompt}", turn.number));
     let mut facts = vec![output::count(turn.tools, "tool use")];
     if turn.subagent_tools > 0 {
         facts.push(format!("{} by sub-agents", turn.subagent_tools));
@@ -198,26 +216,29 @@ fn print_turn(view: &TurnView, width: usize) {
     } else {
         ""
     };
-    println!(
+    page.line(format_args!(
         "     {DIM}{}{DIM:#}{failures}{DIM}{open}{DIM:#}",
         facts.join(", ")
-    );
+    ));
     for memory in &view.observations {
         let record = &memory.record;
-        println!(
-            "     {} {} {DIM}#{}{DIM:#}",
-            record.icon(),
-            output::one_line(record.headline(), width - 18),
+        let (label, style) = output::label(record, memory.rejected);
+        page.line(format_args!(
+            "     {style}{label:<LABEL_WIDTH$}{style:#} {} {DIM}#{}{DIM:#}",
+            output::one_line(record.headline(), width - 25),
             memory.handle
-        );
+        ));
         for fact in &record.facts {
-            println!("        {DIM}·{DIM:#} {}", output::one_line(fact, width - 10));
+            page.line(format_args!(
+                "        {DIM}·{DIM:#} {}",
+                output::one_line(fact, width - 10)
+            ));
         }
         if !record.files_modified.is_empty() {
-            println!(
+            page.line(format_args!(
                 "        {DIM}{}{DIM:#}",
                 output::one_line(&record.files_modified.join(", "), width - 8)
-            );
+            ));
         }
     }
     if let Some(summary) = &view.summary {
@@ -229,10 +250,10 @@ fn print_turn(view: &TurnView, width: usize) {
         ];
         for (name, text) in fields {
             if let Some(text) = text {
-                println!(
+                page.line(format_args!(
                     "     {BOLD}{name}:{BOLD:#} {}",
                     output::one_line(text, width - 7 - name.len())
-                );
+                ));
             }
         }
     }

@@ -3,21 +3,29 @@
 use anstream::println;
 use anyhow::Result;
 use backstory_engine::engine::Engine;
-use backstory_model::{SessionStatus, Timestamp};
+use backstory_model::SessionStatus;
 use backstory_serve::api_types;
 use backstory_store::{Session, SessionFilter};
+use serde_json::json;
 
-use super::{ExitStatus, open_store, project};
-use crate::output::{self, BAD, BOLD, BUSY, DIM, GOOD};
+use super::{ExitStatus, open_store, scope::ScopeArguments};
+use crate::{
+    json_output::print_json,
+    output::{self, BAD, BOLD, BUSY, DIM, GOOD, Page, Times},
+};
 
 /// List sessions, newest first
+///
+/// Of all projects, or of one.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory sessions             the last 20 sessions of all projects
+  backstory sessions -p . -n 5   the last five of this project")]
 pub(crate) struct Sessions {
-    /// Only this project: its folder name, a path inside it, or its id
-    #[arg(long, value_name = "P")]
-    project: Option<String>,
+    #[command(flatten)]
+    scope: ScopeArguments,
     /// Maximum number of results
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, short = 'n', default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print JSON
     #[arg(long)]
@@ -27,17 +35,13 @@ pub(crate) struct Sessions {
 pub(crate) fn run(engine: &Engine, arguments: &Sessions) -> Result<ExitStatus> {
     let Some(store) = open_store(engine)? else {
         if arguments.json {
-            println!("{{\"sessions\":[]}}");
+            print_json(json!({"sessions": []}));
         } else {
             println!("No sessions yet. `backstory demo` shows an example.");
         }
         return Ok(ExitStatus::Done);
     };
-    let project = arguments
-        .project
-        .as_deref()
-        .map(|named| project(engine, &store, named))
-        .transpose()?;
+    let project = arguments.scope.find_or_all(engine, &store)?;
     let sessions = store.sessions(&SessionFilter {
         after: None,
         project: project.as_ref(),
@@ -46,12 +50,16 @@ pub(crate) fn run(engine: &Engine, arguments: &Sessions) -> Result<ExitStatus> {
     if arguments.json {
         let list: Vec<api_types::SessionJson> =
             sessions.into_iter().map(api_types::SessionJson::from).collect();
-        println!("{}", serde_json::json!({ "sessions": list }));
+        print_json(json!({ "sessions": list }));
     } else if sessions.is_empty() {
         println!("No sessions yet.");
     } else {
-        let now = engine.clock.timestamp();
-        sessions.iter().for_each(|session| print(session, now));
+        let times = Times::new(engine)?;
+        let mut page = Page::new(output::width());
+        for session in &sessions {
+            write(&mut page, session, &times);
+        }
+        page.print(&engine.environment);
     }
     Ok(ExitStatus::Done)
 }
@@ -66,9 +74,9 @@ pub(crate) fn status_style(status: SessionStatus) -> anstyle::Style {
     }
 }
 
-fn print(session: &Session, now: Timestamp) {
+fn write(page: &mut Page, session: &Session, times: &Times) {
     /// Width of the columns before the project.
-    const LEFT_WIDTH: usize = 31;
+    const LEFT_WIDTH: usize = 33;
     let style = status_style(session.status);
     let id: String = session.session_id.chars().take(8).collect();
     let branch = session
@@ -76,7 +84,7 @@ fn print(session: &Session, now: Timestamp) {
         .as_deref()
         .map(|branch| format!(" on {branch}"))
         .unwrap_or_default();
-    let width = output::width();
+    let width = page.width;
     let place = output::one_line(
         &format!("{}{branch}", session.project),
         (width - LEFT_WIDTH).min(40),
@@ -88,18 +96,18 @@ fn print(session: &Session, now: Timestamp) {
     );
     let fits = LEFT_WIDTH + place.chars().count() + 3 + counts.chars().count() <= width;
     let gap = if fits { " · " } else { "\n         " };
-    println!(
-        "{BOLD}{:<8}{BOLD:#} {DIM}{:>8}{DIM:#}  {style}{:<11}{style:#} {place}{DIM}{gap}{counts}{DIM:#}",
+    page.line(format_args!(
+        "{BOLD}{:<8}{BOLD:#} {DIM}{:>10}{DIM:#}  {style}{:<11}{style:#} {place}{DIM}{gap}{counts}{DIM:#}",
         output::one_line(&id, 8),
-        output::ago(now, session.last_event_at),
+        times.ago(session.last_event_at),
         session.status,
-    );
+    ));
     let title = session
         .title
         .as_deref()
         .or(session.first_prompt.as_deref())
         .unwrap_or("");
     if !title.is_empty() {
-        println!("         {}", output::one_line(title, width - 9));
+        page.line(format_args!("         {}", output::one_line(title, width - 9)));
     }
 }

@@ -28,6 +28,7 @@ use super::{
 use agent::{Agent, find_agents};
 
 use crate::{
+    json_output::print_json,
     output::{self, BOLD, BUSY, DIM, GOOD, count, print_hint, thousands},
     receipt::Receipt,
 };
@@ -87,7 +88,7 @@ pub(crate) fn run(engine: &Engine, arguments: &Setup) -> Result<ExitStatus> {
         let report = json!({"files": install::as_json(&changes, false)["files"], "past_sessions": past.len(),
             "imported_sessions": imported, "project": known.project,
             "known": memories, "connection": connection(engine)?.name()});
-        println!("{report}");
+        print_json(report);
         return Ok(ExitStatus::Done);
     }
     print_known(&known);
@@ -107,10 +108,7 @@ fn print_plan(arguments: &Setup, agents: &[Agent], past: &PastSessions) {
             .iter()
             .map(|agent| json!({"host": agent.host.name, "needed": agent.is_needed(), "setup": agent.line()}))
             .collect();
-        println!(
-            "{}",
-            json!({"agents": agents, "past_sessions": past.len(), "dry_run": arguments.dry_run})
-        );
+        print_json(json!({"agents": agents, "past_sessions": past.len(), "dry_run": arguments.dry_run}));
         return;
     }
     print_agents(agents);
@@ -145,7 +143,10 @@ fn connect(engine: &Engine, agents: &[Agent], arguments: &Setup) -> Result<Vec<H
         apply::install(engine, &mut Receipt::read(&engine.home)?, &changes)?;
     }
     if !arguments.json {
-        install::print_done(engine, &changes);
+        // The others are listed as set up already.
+        let chosen = agents.iter().filter(|agent| agent.is_chosen && agent.is_needed());
+        let new = chosen.flat_map(|agent| agent.changes.as_deref().unwrap_or_default());
+        install::print_done(engine, &new.cloned().collect::<Vec<_>>());
     }
     Ok(changes)
 }
@@ -181,17 +182,22 @@ fn describe(past: &PastSessions) -> String {
         .iter()
         .map(|found| overview::title(found.0))
         .collect();
-    let hosts = match hosts.split_last() {
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    };
     format!(
-        "{} of {hosts} in {}, about {} s.",
+        "{} of {} in {}, about {} s.",
         count(past.len(), "past session"),
+        enumerate(&hosts, "and"),
         count(past.folders(), "project folder"),
         past.bytes().div_ceil(BYTES_PER_SECOND)
     )
+}
+
+/// Joins names to a phrase: "A, B and C".
+fn enumerate(names: &[&str], conjunction: &str) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).to_owned(),
+        [others @ .., last] => format!("{} {conjunction} {last}", others.join(", ")),
+    }
 }
 
 /// Offers the status line of Claude Code if it shows nothing yet.
@@ -298,14 +304,11 @@ fn print_next(engine: &Engine, agents: &[Agent]) -> Result<()> {
         Connection::Waiting => {
             let chosen = agents.iter().filter(|agent| agent.is_chosen);
             let titles: Vec<&str> = chosen.map(|agent| agent.host.title).collect();
-            println!(
-                "{BUSY}Waiting for the first session: start a new one in {}.{BUSY:#}",
-                if titles.is_empty() {
-                    "your agent".to_owned()
-                } else {
-                    titles.join(" or ")
-                }
-            );
+            let agent = match titles.is_empty() {
+                true => "your agent".to_owned(),
+                false => enumerate(&titles, "or"),
+            };
+            println!("{BUSY}Waiting for the first session: start a new one in {agent}.{BUSY:#}");
         }
         Connection::Connected(_) => println!("{GOOD}Connected.{GOOD:#}"),
     }

@@ -1,18 +1,22 @@
 //! `backstory show`: prints a memory with its provenance and evidence.
 
-use anstream::println;
 use anyhow::Result;
-use backstory_engine::{engine::Engine, models};
-use backstory_model::{Handle, Handover, MemoryKind, NoteAuthor, Timestamp};
+use backstory_engine::engine::Engine;
+use backstory_model::{BranchState, Handle, Handover, MemoryKind, NoteAuthor, Timestamp};
 use backstory_serve::api_types::Detail;
 use backstory_store::{MemoryDetail, MemoryRecord};
-use jiff::tz::TimeZone;
 
 use super::{ExitStatus, open_store, unknown};
-use crate::output::{self, BOLD, DIM};
+use crate::{
+    json_output::print_json,
+    output::{self, BOLD, DIM, Page, Times},
+};
 
 /// Show a memory with its provenance and evidence
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory show 12       an observation with its evidence
+  backstory show S3 V40   a hand-over and a piece of evidence")]
 pub(crate) struct ShowArguments {
     /// Handle: 123, S12, P34, N5 or V678
     #[arg(value_name = "HANDLE", required = true)]
@@ -41,15 +45,17 @@ pub(crate) fn run(engine: &Engine, arguments: &ShowArguments) -> Result<ExitStat
     }
     if arguments.json {
         let list: Vec<Detail> = shown.into_iter().map(Detail::from).collect();
-        println!("{}", serde_json::to_string(&list)?);
+        print_json(serde_json::to_value(&list)?);
     } else {
-        let zone = models::zone(&engine.checked_settings()?);
+        let times = Times::new(engine)?;
+        let mut page = Page::new(output::width());
         for (at, memory) in shown.iter().enumerate() {
             if at > 0 {
-                println!();
+                page.line("");
             }
-            print(memory, engine.clock.timestamp(), &zone);
+            write(&mut page, memory, &times);
         }
+        page.print(&engine.environment);
     }
     // A missing memory does not prevent the others from being shown.
     for &handle in &missing {
@@ -61,63 +67,63 @@ pub(crate) fn run(engine: &Engine, arguments: &ShowArguments) -> Result<ExitStat
     })
 }
 
-fn print(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
+/// Writes a memory in full.
+pub(crate) fn write(page: &mut Page, shown: &MemoryDetail, times: &Times) {
     let line = &shown.memory.record;
-    let kind = match (&line.type_name, line.kind) {
-        (Some(name), MemoryKind::Observation) => name.clone(),
-        (Some(name), kind) => format!("{} · {name}", kind.name()),
-        (None, kind) => kind.name().to_owned(),
-    };
-    let icon = line.icon();
-    let name = format!("#{} · {}", shown.memory.handle, output::one_line(&kind, 40));
-    print_headline(line, icon, &name);
+    write_headline(page, shown);
     if shown.memory.rejected {
-        field("state", "tried, did not work");
+        page.field("state", "tried, did not work");
     }
     match &shown.handover {
-        Some(handover) => print_handover(handover),
-        None => print_content(line),
+        Some(handover) => write_handover(page, handover),
+        None => write_content(page, line),
     }
-    print_origin(shown, now, zone);
+    write_origin(page, shown, times);
     if !shown.passages.is_empty() {
-        println!("\n{BOLD}Evidence{BOLD:#}");
+        page.line(format_args!("\n{BOLD}Evidence{BOLD:#}"));
+        let room = page.width.saturating_sub(19);
         for passage in &shown.passages {
-            println!(
+            page.line(format_args!(
                 "  {DIM}{:<7} {:<8}{DIM:#} {}",
                 passage.id.to_string(),
                 passage.kind,
-                output::one_line(&passage.first_line, output::width() - 19)
-            );
+                output::one_line(&passage.first_line, room)
+            ));
         }
     }
 }
 
-/// Prints the first line. A title is shown in full, because it appears only there; other texts follow below.
-fn print_headline(line: &MemoryRecord, icon: &str, name: &str) {
-    /// Width of the icon and a space.
-    const ICON: usize = 3;
-    let width = output::width() - ICON;
-    let mut lines = match line.title {
-        Some(_) => output::wrap(line.headline(), width),
-        None => vec![output::one_line(line.headline(), cut())],
+/// Writes the title in full, then its type and handle. A text without a title follows below.
+fn write_headline(page: &mut Page, shown: &MemoryDetail) {
+    let line = &shown.memory.record;
+    let lines = match line.title {
+        Some(_) => output::wrap(line.headline(), page.width),
+        None => vec![output::one_line(line.headline(), cut(page))],
     };
-    let last = lines.pop().unwrap_or_default();
-    for (at, line) in lines.iter().enumerate() {
-        let icon = if at == 0 { icon } else { "  " };
-        println!("{icon} {BOLD}{line}{BOLD:#}");
+    for line in &lines {
+        page.line(format_args!("{BOLD}{line}{BOLD:#}"));
     }
-    let icon = if lines.is_empty() { icon } else { "  " };
-    let fits = last.chars().count() + 1 + name.chars().count() <= width;
-    let gap = if fits { " " } else { "\n   " };
-    println!("{icon} {BOLD}{last}{BOLD:#}{gap}{DIM}{name}{DIM:#}");
+    let (label, style) = output::label(line, shown.memory.rejected);
+    // Notes and evidence may have a type, too.
+    let kind = line
+        .type_name
+        .as_deref()
+        .filter(|_| line.kind != MemoryKind::Observation);
+    let kind = kind
+        .map(|kind| format!(" · {}", output::one_line(kind, 40)))
+        .unwrap_or_default();
+    page.line(format_args!(
+        "{style}{label}{style:#}{DIM}{kind} · #{}{DIM:#}",
+        shown.memory.handle
+    ));
 }
 
 /// Returns the maximum length of a first line that is repeated below in full.
-fn cut() -> usize {
-    output::width().saturating_sub(32)
+fn cut(page: &Page) -> usize {
+    page.width.saturating_sub(32).max(20)
 }
 
-fn print_content(line: &MemoryRecord) {
+fn write_content(page: &mut Page, line: &MemoryRecord) {
     let texts = [
         ("about", &line.subtitle),
         ("narrative", &line.narrative),
@@ -131,8 +137,8 @@ fn print_content(line: &MemoryRecord) {
     ];
     for (name, text) in texts {
         // The first line is not repeated.
-        if let Some(text) = text.as_deref().filter(|text| !is_headline(line, text)) {
-            field(name, text);
+        if let Some(text) = text.as_deref().filter(|text| !is_headline(page, line, text)) {
+            page.field(name, text);
         }
     }
     let files = if line.kind == MemoryKind::Note {
@@ -147,35 +153,35 @@ fn print_content(line: &MemoryRecord) {
         (files, &line.files_read),
     ] {
         for (at, entry) in list.iter().enumerate() {
-            field(if at == 0 { name } else { "" }, &format!("· {entry}"));
+            page.field(if at == 0 { name } else { "" }, &format!("· {entry}"));
         }
     }
     if !line.concepts.is_empty() {
-        field("concepts", &line.concepts.join(", "));
+        page.field("concepts", &line.concepts.join(", "));
     }
 }
 
-/// Prints a hand-over in place of the summary that stands for it.
-pub(super) fn print_handover(handover: &Handover) {
+/// Writes a hand-over in place of the summary that stands for it.
+pub(super) fn write_handover(page: &mut Page, handover: &Handover) {
     for (label, lines) in handover.sections() {
         for (at, line) in lines.iter().enumerate() {
-            field(if at == 0 { label } else { "" }, &format!("· {line}"));
+            page.field(if at == 0 { label } else { "" }, &format!("· {line}"));
         }
     }
 }
 
-fn is_headline(line: &MemoryRecord, text: &str) -> bool {
+fn is_headline(page: &Page, line: &MemoryRecord, text: &str) -> bool {
     let headline = line.headline();
-    headline == text.trim() && (line.title.is_some() || headline.chars().count() <= cut())
+    headline == text.trim() && (line.title.is_some() || headline.chars().count() <= cut(page))
 }
 
-fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
+fn write_origin(page: &mut Page, shown: &MemoryDetail, times: &Times) {
     let (line, origin) = (&shown.memory.record, &shown.provenance);
-    println!();
+    page.line("");
     match (&origin.project_name, &line.project) {
-        (Some(name), Some(id)) if name != id => field("project", &format!("{name} ({id})")),
-        (_, Some(id)) => field("project", id),
-        (_, None) => field("project", "everywhere"),
+        (Some(name), Some(id)) if name != id => page.field("project", &format!("{name} ({id})")),
+        (_, Some(id)) => page.field("project", id),
+        (_, None) => page.field("project", "everywhere"),
     }
     let turn = match (origin.turn, origin.prompt_id) {
         (Some(number), Some(prompt)) => Some(format!("{number} (#{prompt})")),
@@ -191,8 +197,11 @@ fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
         })
         .collect();
     let since = |at: Timestamp| {
-        let time = output::local(at, zone, "%Y-%m-%d %H:%M:%S %Z");
-        format!("{time} ({})", output::ago(now, at))
+        let time = output::local(at, &times.zone, "%Y-%m-%d %H:%M:%S %Z");
+        match times.recent(at) {
+            Some(age) => format!("{time} ({age})"),
+            None => time,
+        }
     };
     let author = match (origin.author, &origin.project_name) {
         (Some(NoteAuthor::Agent), Some(project)) => Some(format!("an agent in {project}")),
@@ -202,7 +211,10 @@ fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
     let fields = [
         ("session", line.session_id.clone()),
         ("agent", origin.host.clone()),
-        ("branch", origin.branch.clone()),
+        ("branch", branch_of(shown)),
+        ("commit", commit_of(shown)),
+        ("shared by", shown.memory.shared_by.clone()),
+        ("opinions", shown.memory.opinions.label()),
         ("turn", turn),
         (
             "prompt",
@@ -240,16 +252,33 @@ fn print_origin(shown: &MemoryDetail, now: Timestamp, zone: &TimeZone) {
     ];
     for (name, value) in fields {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            field(name, &value);
+            page.field(name, &value);
         }
     }
 }
 
-/// Prints a field with its text wrapped next to its name.
-fn field(name: &str, text: &str) {
-    const NAME: usize = 13;
-    for (at, line) in output::wrap(text, output::width() - NAME).iter().enumerate() {
-        let name = if at == 0 { name } else { "" };
-        println!("{DIM}{name:<11}{DIM:#}  {line}");
-    }
+/// Returns the commit of a memory.
+fn commit_of(shown: &MemoryDetail) -> Option<String> {
+    let work = shown.memory.work.as_ref();
+    work.and_then(|work| work.commit.clone())
+        .or_else(|| shown.memory.shared_commit.clone())
+}
+
+/// Returns the branch of a memory with the state of its work.
+fn branch_of(shown: &MemoryDetail) -> Option<String> {
+    let branch = shown
+        .memory
+        .record
+        .branch
+        .clone()
+        .or(shown.provenance.branch.clone())?;
+    let work = shown.memory.work.as_ref();
+    let state = match work.and_then(|work| Some((work.state?, work.reverted_by.as_deref()))) {
+        Some((_, Some(commit))) => format!(", reverted by {}", commit.get(..12).unwrap_or(commit)),
+        Some((BranchState::Merged, None)) => ", merged".to_owned(),
+        Some((BranchState::Working, None)) => ", not merged".to_owned(),
+        Some((BranchState::Abandoned, None)) => ", deleted without a merge".to_owned(),
+        None => String::new(),
+    };
+    Some(format!("{branch}{state}"))
 }

@@ -2,20 +2,36 @@
 
 use anstream::println;
 use anyhow::Result;
-use backstory_engine::{engine::Engine, stats::StatsReport};
+use backstory_engine::{
+    engine::Engine,
+    outcomes,
+    stats::{IMPACT_DAYS, StatsReport},
+};
 use backstory_model::{MemoryKind, Timestamp};
-use backstory_store::Spending;
+use backstory_store::{ImpactSums, Spending};
 use serde_json::json;
 
 use super::{ExitStatus, open_store};
-use crate::output::{self, BAD, BOLD, DIM, count, dollars, thousands};
+use crate::{
+    json_output::print_json,
+    output::{self, BAD, BOLD, DIM, count, dollars, thousands},
+};
 
 /// Show memory counts, model usage and cost
 ///
 /// Tokens are those that the provider counted, or an estimate where it does not count. A day begins at midnight in
 /// `ui.timezone`. Costs follow a price list that `distill.prices` overrides.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory stats            counts, tokens and cost
+  backstory stats --impact   what became of injected memories")]
 pub(crate) struct Stats {
+    /// Show what became of the memories that were injected in the last 30 days (docs/impact.md)
+    #[arg(long)]
+    impact: bool,
+    /// Make the outcomes so far count no more for the ranking of memories
+    #[arg(long, requires = "impact")]
+    reset: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -23,25 +39,87 @@ pub(crate) struct Stats {
 
 pub(crate) fn run(engine: &Engine, arguments: &Stats) -> Result<ExitStatus> {
     let settings = engine.checked_settings()?;
-    let Some(store) = open_store(engine)? else {
+    let Some(mut store) = open_store(engine)? else {
         match arguments.json {
-            true => println!("{}", json!({"memories": {}, "sessions": 0})),
+            true => print_json(json!({"memories": {}, "sessions": 0})),
             false => println!("No memories yet."),
         }
         return Ok(ExitStatus::Done);
     };
+    if arguments.reset {
+        store.reset_feedback(None, engine.clock.timestamp())?;
+        println!("Reset: the outcomes so far do not change the ranking of memories any more.");
+        return Ok(ExitStatus::Done);
+    }
+    if arguments.impact {
+        outcomes::judge_sessions(engine, &mut store)?;
+    }
     let facts = StatsReport::collect(engine, &settings, &store)?;
-    match arguments.json {
-        true => println!("{}", facts.to_json()),
-        false => print(&facts, engine.clock.timestamp()),
+    match (arguments.json, arguments.impact) {
+        (true, _) => print_json(facts.to_json()),
+        (false, true) => print_impact(&facts.impact),
+        (false, false) => print(&facts, engine.clock.timestamp()),
     }
     Ok(ExitStatus::Done)
+}
+
+/// Prints what became of injected memories.
+fn print_impact(impact: &ImpactSums) {
+    if impact.recalls == 0 {
+        println!("No memory was injected in the last {IMPACT_DAYS} days, or none of those sessions went on.");
+        return;
+    }
+    let share = |part: u64, whole: u64| match whole {
+        0 => String::new(),
+        whole => format!(" ({} %)", (100 * part + whole / 2) / whole),
+    };
+    let of_all = |part: u64| format!("{}{}", thousands(part), share(part, impact.recalls));
+    field(
+        "recalls",
+        &format!(
+            "{} in {}",
+            thousands(impact.recalls),
+            count(impact.sessions, "session")
+        ),
+    );
+    field("used", &of_all(impact.used));
+    field("ignored", &of_all(impact.ignored));
+    field("wrong", &of_all(impact.contradicted));
+    let failures = impact.avoided + impact.repeated;
+    field(
+        "failures",
+        &match failures {
+            0 => "none that was known before".to_owned(),
+            _ => format!(
+                "{} known before: {} did not come back, {} did",
+                thousands(failures),
+                thousands(impact.avoided),
+                thousands(impact.repeated)
+            ),
+        },
+    );
+    let known = format!(
+        "{}{}",
+        thousands(impact.known_reads),
+        share(impact.known_reads, impact.reads)
+    );
+    field(
+        "reads",
+        &format!(
+            "{} files, of which a memory had described {known}",
+            thousands(impact.reads)
+        ),
+    );
+    println!(
+        "\n{DIM}Last {IMPACT_DAYS} days. What counts as used, and what that does not show: docs/impact.md{DIM:#}"
+    );
 }
 
 fn print(facts: &StatsReport, now: Timestamp) {
     let kinds = MemoryKind::ALL.iter().filter_map(|kind| {
         let number = *facts.counts.memories.get(kind)?;
         let name = match kind {
+            MemoryKind::Team => format!("{} shared by others", thousands(number)),
             MemoryKind::Summary if number != 1 => format!("{} summaries", thousands(number)),
             _ => format!("{} {}", thousands(number), plural(kind.name(), number)),
         };

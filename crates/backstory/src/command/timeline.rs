@@ -1,38 +1,38 @@
 //! `backstory timeline`: shows the history around a memory.
 
-use anstream::println;
 use anyhow::{Result, bail};
-use backstory_engine::{engine::Engine, models};
-use backstory_model::{Handle, Timestamp};
+use backstory_engine::engine::Engine;
+use backstory_model::Handle;
 use backstory_recall::{Query, Searcher};
 use backstory_serve::api_types;
-use backstory_store::{Filter, Scope, Store, TimelineEntry, TimelineSpan};
-use jiff::tz::TimeZone;
+use backstory_store::{Filter, Store, TimelineEntry, TimelineSpan};
 use serde_json::json;
 
-use super::{ExitStatus, current_project, open_store, project, unknown};
-use crate::output::{self, BOLD, DIM};
+use super::{ExitStatus, open_store, scope::ScopeArguments, unknown};
+use crate::{
+    json_output::print_json,
+    output::{self, BOLD, DIM, LABEL_WIDTH, Page, Times},
+};
 
 /// Show the history around a memory
 ///
 /// Prompts, observations, summaries and notes of the same project; passages too when the memory is one.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  backstory timeline 12                       what happened around a memory
+  backstory timeline -B 3 -A 3 retry upload   around the best match")]
 pub(crate) struct TimelineArguments {
     /// Handle such as 123, S12, P34, N5, V678; or words, whose best match is used
     #[arg(value_name = "HANDLE|WORDS", required = true)]
     words: Vec<String>,
     /// Number of entries before it
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    #[arg(long, short = 'B', default_value_t = 10, value_name = "N")]
     before: u32,
     /// Number of entries after it
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    #[arg(long, short = 'A', default_value_t = 10, value_name = "N")]
     after: u32,
-    /// Search this project for the words: its folder name, a path inside it, or its id
-    #[arg(long, value_name = "P", conflicts_with = "all")]
-    project: Option<String>,
-    /// Search all projects for the words
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    scope: ScopeArguments,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -51,7 +51,7 @@ pub(crate) fn run(engine: &Engine, arguments: &TimelineArguments) -> Result<Exit
     };
     let Some(anchor) = anchor else {
         if arguments.json {
-            println!("{}", json!({"anchor": null, "timeline": []}));
+            print_json(json!({"anchor": null, "timeline": []}));
         } else {
             anstream::eprintln!("No memory matches these words.");
         }
@@ -75,31 +75,24 @@ pub(crate) fn run(engine: &Engine, arguments: &TimelineArguments) -> Result<Exit
             .into_iter()
             .map(api_types::TimelineEntryJson::from)
             .collect();
-        println!("{}", json!({"anchor": anchor, "timeline": list}));
+        print_json(json!({"anchor": anchor, "timeline": list}));
     } else {
-        print(
-            &entries,
-            engine.clock.timestamp(),
-            &models::zone(&engine.checked_settings()?),
-        );
+        let mut page = Page::new(output::width());
+        write(&mut page, &entries, &Times::new(engine)?);
+        page.print(&engine.environment);
     }
     Ok(ExitStatus::Done)
 }
 
 /// Returns the best match for the words.
 fn best_hit(engine: &Engine, store: &Store, arguments: &TimelineArguments) -> Result<Option<Handle>> {
-    let named = match (&arguments.project, arguments.all) {
-        (Some(named), _) => Some(project(engine, store, named)?),
-        (None, true) => None,
-        (None, false) => match current_project(engine, store)? {
-            Some(project) => Some(project),
-            // Nothing was recorded in this project.
-            None => return Ok(None),
-        },
+    let searched = arguments.scope.find(engine, store)?;
+    let Some(scope) = searched.to_search() else {
+        return Ok(None);
     };
     let query = Query {
         text: &arguments.words.join(" "),
-        scope: named.as_ref().map_or(Scope::Everywhere, Scope::Project),
+        scope,
         filter: &Filter::default(),
         limit: 1,
         now: engine.clock.timestamp(),
@@ -109,27 +102,31 @@ fn best_hit(engine: &Engine, store: &Store, arguments: &TimelineArguments) -> Re
     Ok(hits.first().map(|hit| hit.memory.handle))
 }
 
-fn print(entries: &[TimelineEntry], now: Timestamp, zone: &TimeZone) {
-    let width = output::width();
+fn write(page: &mut Page, entries: &[TimelineEntry], times: &Times) {
+    let width = page.width;
     let mut day = String::new();
     for moment in entries {
         let line = &moment.memory.record;
         let at = line.created_at.unwrap_or_default();
-        let date = output::local(at, zone, "%Y-%m-%d");
+        let date = times.day(at);
         if date != day {
-            println!("{DIM}{date} · {}{DIM:#}", output::ago(now, at));
+            let age = times
+                .recent(at)
+                .map(|age| format!(" · {age}"))
+                .unwrap_or_default();
+            page.line(format_args!("{DIM}{date}{age}{DIM:#}"));
             day = date;
         }
         let (mark, style) = match moment.is_anchor {
             true => ("▶", BOLD),
             false => (" ", anstyle::Style::new()),
         };
-        println!(
-            "{mark} {DIM}{}{DIM:#} {} {style}{}{style:#} {DIM}#{}{DIM:#}",
-            output::local(at, zone, "%H:%M"),
-            line.icon(),
-            output::one_line(line.headline(), width - 22),
+        let (label, color) = output::label(line, moment.memory.rejected);
+        page.line(format_args!(
+            "{mark} {DIM}{}{DIM:#} {color}{label:<LABEL_WIDTH$}{color:#} {style}{}{style:#} {DIM}#{}{DIM:#}",
+            output::local(at, &times.zone, "%H:%M"),
+            output::one_line(line.headline(), width - 29),
             moment.memory.handle,
-        );
+        ));
     }
 }

@@ -17,7 +17,7 @@ use backstory_system::{KILL_COMMAND, detach_from_terminal};
 use serde_json::{Value, json};
 
 use super::ExitStatus;
-use crate::output::count;
+use crate::{json_output::print_json, output::count};
 
 /// Manage the background worker
 #[derive(clap::Args)]
@@ -146,6 +146,8 @@ fn stop(engine: &Engine) -> Result<ExitStatus> {
 }
 
 fn status(engine: &Engine, json: bool) -> Result<ExitStatus> {
+    // A hook does not wait for the worker that it starts.
+    worker_process::await_start(engine);
     let is_running = worker_process::is_running(&engine.home);
     let pid = worker_process::holder(&engine.home);
     let facts: Value = match fs::read(engine.home.worker_json()) {
@@ -162,10 +164,9 @@ fn status(engine: &Engine, json: bool) -> Result<ExitStatus> {
     let pending = spooled + queue.as_ref().map_or(0, |queue| queue.pending + queue.processing);
     let failed = queue.as_ref().map_or(0, |queue| queue.failed);
     if json {
-        println!(
-            "{}",
+        print_json(
             json!({"running": is_running, "pid": pid, "version": facts["version"], "started_at": facts["started_at"],
-                "pending": pending, "failed": failed})
+                "pending": pending, "failed": failed}),
         );
     } else {
         match pid {

@@ -25,30 +25,22 @@ pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
     };
     let wanted = context.settings.retention.backups > 0;
     let good = copies.iter().find(|copy| copy.reason != BackupKind::Damaged);
-    let age = good.map(|copy| {
-        context
-            .engine
-            .clock
-            .now()
-            .duration_since(copy.modified)
-            .unwrap_or_default()
-    });
     // No backup is due while nothing changes.
     let changed = std::fs::metadata(context.engine.home.database()).and_then(|file| file.modified());
     let is_behind = good.is_some_and(|copy| changed.is_ok_and(|at| at > copy.modified + OVERDUE));
-    vec![match age {
+    vec![match good {
         None if wanted => Finding::note("backups", "none yet; the worker makes one a day")
             .remedy("`backstory backup` makes one now"),
         None => Finding::warning("backups", "no backups, and `retention.backups` is 0").remedy(
             "`backstory config unset retention.backups`, or run `backstory backup` from time to time",
         ),
-        Some(age) => {
+        Some(last) => {
             let bytes: u64 = copies.iter().map(|copy| copy.bytes).sum();
             let message = format!(
                 "{}, {} in total, the last {}",
                 count(copies.len() as u64, "file"),
                 output::size(bytes),
-                output::ago(Timestamp::EPOCH + age, Timestamp::EPOCH)
+                context.times().ago(Timestamp::from(last.modified))
             );
             match is_behind {
                 false => Finding::ok("backups", message),

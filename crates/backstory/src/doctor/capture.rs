@@ -4,15 +4,16 @@ use std::fs;
 
 use backstory_capture::drop_counters::{self, DropReason};
 use backstory_engine::{
-    connection::Connection, hook_settings, project_claims, settings::hook_cache::Validity,
+    connection::Connection, hook_settings, project_claims, record, settings::hook_cache::Validity,
 };
 use backstory_store::HostSeen;
 
 use super::finding::{CheckContext, Finding};
-use crate::output::{self, count};
+use crate::output::count;
 
 pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
     let mut findings = switched_off(context);
+    findings.extend(switched_off_here(context));
     findings.extend(settings(context));
     findings.extend(last_events(context));
     findings.extend(lost(context));
@@ -47,6 +48,14 @@ fn switched_off(context: &CheckContext<'_>) -> Vec<Finding> {
             .remedy(format!("unset {name}"))
         })
         .collect()
+}
+
+/// Reports that sessions in the current folder are not recorded.
+fn switched_off_here(context: &CheckContext<'_>) -> Option<Finding> {
+    let folder = std::env::current_dir().ok()?;
+    let reason = record::switched_off_in(context.engine, &folder)?;
+    let message = format!("sessions in this folder are not recorded: {reason}");
+    Some(Finding::note("switched-off", message).remedy("remove that to record them"))
 }
 
 /// Reports a mistake in the settings that keeps them from applying to capture.
@@ -92,7 +101,7 @@ fn last_events(context: &CheckContext<'_>) -> Vec<Finding> {
         let message = format!(
             "{}: last event {}, {} recorded",
             seen.host,
-            output::ago(context.now, seen.last_at),
+            context.times().ago(seen.last_at),
             count(seen.sessions, "session")
         );
         Finding::ok("last-hook", message)

@@ -72,7 +72,7 @@ fn repairs(context: &CheckContext<'_>) -> Vec<Finding> {
         .into_iter()
         .filter(|rebuilt| context.now.since(rebuilt.at) < MONTH)
         .map(|rebuilt| {
-            let when = output::ago(context.now, rebuilt.at);
+            let when = context.times().ago(rebuilt.at);
             Finding::warning("repair", format!("{when}: {rebuilt}")).remedy(
                 "`backstory import claude-code` restores missing sessions; delete the damaged file when nothing is missing",
             )

@@ -1,8 +1,10 @@
 //! Findings of the checks, and the input of every check.
 
-use backstory_engine::{connection::Connection, engine::Engine, settings::Settings};
+use backstory_engine::{connection::Connection, engine::Engine, models, settings::Settings};
 use backstory_model::Timestamp;
 use serde::Serialize;
+
+use crate::output::Times;
 
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -72,4 +74,14 @@ pub(crate) struct CheckContext<'h> {
     pub(crate) now: Timestamp,
     /// State of the connection to the agents; `None` if the database cannot be read.
     pub(crate) connection: Option<Connection>,
+}
+
+impl CheckContext<'_> {
+    /// Returns the format of moments.
+    pub(super) fn times(&self) -> Times {
+        Times {
+            now: self.now,
+            zone: models::zone(&self.settings),
+        }
+    }
 }

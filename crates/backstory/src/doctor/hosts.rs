@@ -17,6 +17,7 @@ use crate::{
         paths, warnings,
     },
     receipt::Receipt,
+    version,
 };
 
 pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
@@ -32,13 +33,13 @@ pub(super) fn check(context: &CheckContext<'_>) -> Vec<Finding> {
     };
     for host in HOSTS {
         if receipt.hosts.contains_key(host.name) || is_by_hand(host) {
-            findings.extend(of_host(&receipt, host));
+            findings.extend(of_host(context, &receipt, host));
         }
     }
     findings
 }
 
-fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
+fn of_host(context: &CheckContext<'_>, receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
     let title = host.title;
     let files = match inspect::inspect(receipt, host) {
         Ok(files) => files,
@@ -70,7 +71,13 @@ fn of_host(receipt: &Receipt, host: &'static HostSpec) -> Vec<Finding> {
         .collect();
     vec![
         if understood.iter().any(|(_, content)| has_plugin(&content.value)) {
-            Finding::ok(host.name, format!("{title}: the plugin is on"))
+            match version::of_plugin(&context.engine.environment) {
+                Some(mismatch) => {
+                    Finding::warning(host.name, mismatch.message(&format!("{title}: the plugin")))
+                        .remedy(mismatch.remedy)
+                }
+                None => Finding::ok(host.name, format!("{title}: the plugin is on")),
+            }
         } else if calling.is_empty() {
             Finding::note(host.name, format!("{title}: hooks are not installed")).remedy(install(host))
         } else {
@@ -101,7 +108,8 @@ fn problem(receipt: &Receipt, host: &'static HostSpec, file: &HostFile) -> Optio
         State::Gone | State::Odd { .. } => return None,
         State::Read(content) => content,
     };
-    if content.value["disableAllHooks"] == true {
+    let is_used = file.is_noted || has_plugin(&content.value) || !content.programs.is_empty();
+    if content.value["disableAllHooks"] == true && is_used {
         let message = format!("{title}: {shown} sets disableAllHooks");
         let remedy = "remove that setting: nothing is recorded while it is set";
         return Some(Finding::broken(host.name, message).remedy(remedy));

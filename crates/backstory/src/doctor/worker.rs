@@ -1,14 +1,13 @@
 //! Checks the worker and its queue.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use backstory_engine::worker_process;
 use backstory_model::Timestamp;
 use backstory_store::{BusyTimeout, Store};
-use serde_json::Value;
 
 use super::finding::{CheckContext, Finding};
-use crate::output::{self, count};
+use crate::{output::count, version};
 
 /// Age at which a pending event counts as stuck: a worker needs about a second.
 const STUCK: Duration = Duration::from_mins(15);
@@ -23,20 +22,12 @@ fn process(context: &CheckContext<'_>) -> Finding {
     let Some(pid) = worker_process::holder(&context.engine.home) else {
         return Finding::ok("worker", "not running; the next event starts it");
     };
-    let facts: Value = fs::read(context.engine.home.worker_json())
-        .ok()
-        .and_then(|text| serde_json::from_slice(&text).ok())
-        .unwrap_or_default();
-    match facts["version"].as_str() {
-        Some(version) if version != env!("CARGO_PKG_VERSION") => Finding::warning(
-            "worker",
-            format!(
-                "process {pid} is version {version}, this is {}",
-                env!("CARGO_PKG_VERSION")
-            ),
-        )
-        .remedy("backstory worker restart"),
-        _ => Finding::ok("worker", format!("running as process {pid}")),
+    match version::of_worker(&context.engine.home) {
+        Some(mismatch) => {
+            let message = mismatch.message(&format!("process {pid}"));
+            Finding::warning("worker", message).remedy(mismatch.remedy)
+        }
+        None => Finding::ok("worker", format!("running as process {pid}")),
     }
 }
 
@@ -73,7 +64,7 @@ fn queue(context: &CheckContext<'_>) -> Vec<Finding> {
             format!(
                 "{} pending, the oldest {}",
                 count(pending, "event"),
-                output::ago(context.now, oldest)
+                context.times().ago(oldest)
             ),
         )
         .remedy(format!(

@@ -10,28 +10,27 @@ use std::{
 
 use backstory_capture::{
     hook_payload::HookPayload,
-    host::{DefaultOutput, HostSpec, InjectionTrigger, OutputFormat},
+    host::{DefaultOutput, HostSpec, InjectionTrigger},
     project,
 };
 use backstory_engine::record::RecordOutcome;
 use backstory_engine::{
     before_command::before_command,
     engine::Engine,
-    hook_settings,
+    experiment, hook_settings,
     injection_log::{InjectionLog, InjectionRecord},
     project_claims::{self, ClaimState},
-    settings::{ContextSettings, Guard},
+    settings::Guard,
 };
-use backstory_model::{Event, EventKind, Handle, ProjectIdentity, Timestamp, is_machine_made, relative_path};
-use backstory_recall::{
-    ContextRequest, Injection, InjectionTarget, at_failure, at_file, at_prompt, context, stated_error,
-};
-use backstory_store::{BusyTimeout, Project, Store};
+use backstory_model::{Event, EventKind, is_machine_made, relative_path};
+use backstory_recall::{ContextRequest, at_failure, at_file, at_prompt, context, stated_error};
+use backstory_store::Store;
 use backstory_text::{scan, tokens};
 
 use super::{
     name::Hook,
     receipt_line,
+    session_context::{HookOutput, SessionContext, open, project_of},
     tool_lookup::{LookupSubject, ToolLookup},
 };
 
@@ -70,7 +69,7 @@ fn injection_for(engine: &Engine, host: &HostSpec, event: &Event) -> Option<Stri
         EventKind::PostToolUse if may_show_error(&event.payload) => (InjectionTrigger::Answer, answer),
         _ => return None,
     };
-    with_deadline(engine, event, host.form(trigger)?, find)
+    with_deadline(engine, host, trigger, event, find)
 }
 
 /// Returns true if the project has a rules file that the host reads itself.
@@ -90,10 +89,7 @@ pub(crate) fn print_lookup(engine: &Engine, host: &HostSpec, lookup: &ToolLookup
         LookupSubject::File(_) => (InjectionTrigger::File, file),
         LookupSubject::Command(_) => (InjectionTrigger::Command, command),
     };
-    let injection = host
-        .form(trigger)
-        .and_then(|form| with_deadline(engine, lookup, form, find));
-    if let Some(text) = injection {
+    if let Some(text) = with_deadline(engine, host, trigger, lookup, find) {
         write(&text);
     }
 }
@@ -109,10 +105,12 @@ type FindInjection<T> = fn(&Engine, &T) -> Option<HookOutput>;
 /// Finds an injection, and gives up silently when that takes longer than [`RECALL_TIMEOUT`].
 fn with_deadline<T: Clone + Send + 'static>(
     engine: &Engine,
+    host: &HostSpec,
+    trigger: InjectionTrigger,
     about: &T,
-    form: OutputFormat,
     find: FindInjection<T>,
 ) -> Option<String> {
+    let form = host.form(trigger)?;
     if !engine.home.database().exists() {
         return None;
     }
@@ -128,27 +126,12 @@ fn with_deadline<T: Clone + Send + 'static>(
         output.log.append(&output.records).ok()?;
     }
     let answer = match &output.ask {
-        Some(reason) => form.ask(&output.text, reason)?,
-        None => form.answer(&output.text, output.notice.as_deref())?,
+        Some(reason) if host.can_ask => form.ask(&output.text, reason),
+        // The agent knows the rule, and this host cannot ask the user.
+        Some(_) if output.records.is_empty() => return None,
+        _ => form.answer(&output.text, output.notice.as_deref())?,
     };
     Some(format!("{answer}\n"))
-}
-
-/// Holds the text of an injection and its log records.
-struct HookOutput {
-    text: String,
-    /// Line for the user alone.
-    notice: Option<String>,
-    /// Reason to ask the user before the tool call.
-    ask: Option<String>,
-    log: InjectionLog,
-    records: Vec<InjectionRecord>,
-}
-
-/// Opens the store read-only. Leaked: the process exits soon, and closing takes time.
-fn open(engine: &Engine) -> Option<&'static Store> {
-    let store = Store::open_read_only(&engine.home.database(), BusyTimeout::Hook).ok()?;
-    Some(Box::leak(Box::new(store)))
 }
 
 /// Returns the context block. A resumed session already has it in its conversation.
@@ -161,6 +144,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
     if !settings.on_start || matches!(source.as_deref(), Some("resume" | "fork")) {
         return None;
     }
+    let is_withheld = experiment::is_withheld(&event.session_id, settings.withhold);
     let claimed = event.project.as_ref()?;
     let decision = project_claims::claim(engine, claimed);
     let facts = &decision.apply(claimed.clone());
@@ -174,6 +158,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
             project: &project,
             branch: facts.branch.as_deref(),
             compacted_session: (source.as_deref() == Some("compact")).then_some(event.session_id.as_str()),
+            is_withheld,
             now: event.at,
         };
         context(store, &request, &settings.limits())
@@ -191,7 +176,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
     let mut skipped = 0;
     let logged = block.entries.into_iter().filter(|entry| {
         skipped += usize::from(!entry.is_included);
-        entry.is_included || skipped <= MAX_SKIPPED
+        entry.is_included || entry.is_withheld || skipped <= MAX_SKIPPED
     });
     let records = logged.map(|entry| InjectionRecord {
         at: event.at,
@@ -203,6 +188,7 @@ fn session_start(engine: &Engine, event: &Event) -> Option<HookOutput> {
         tokens: entry.tokens,
         told: entry.is_included,
         brief: entry.is_title_only,
+        withheld: entry.is_withheld,
     });
     Some(HookOutput {
         text: block.text,
@@ -232,7 +218,11 @@ fn prompt(engine: &Engine, event: &Event) -> Option<HookOutput> {
         )
     };
     let injection = here.store.read_transaction(find).ok()??;
-    Some(here.into_output(engine, "prompt", None, Some(injection)))
+    let is_withheld = experiment::is_withheld(&event.session_id, settings.withhold);
+    Some(
+        here.into_output(engine, "prompt", None, Some(injection))
+            .withheld_if(is_withheld),
+    )
 }
 
 /// Returns the earlier solution of a known failure.
@@ -290,7 +280,11 @@ fn solution(engine: &Engine, event: &Event, payload: &HookPayload<'_>, error: &s
     let facts = project::locate(payload.cwd()?.as_ref().as_ref()).facts;
     let here = SessionContext::find(engine, facts, &event.session_id, event.at)?;
     let injection = at_failure(here.store, &engine.home.vectors(), error, &here.target(&settings)).ok()??;
-    Some(here.into_output(engine, "failure", None, Some(injection)))
+    let is_withheld = experiment::is_withheld(&event.session_id, settings.withhold);
+    Some(
+        here.into_output(engine, "failure", None, Some(injection))
+            .withheld_if(is_withheld),
+    )
 }
 
 /// Returns the history of a file, once per session and file.
@@ -317,7 +311,11 @@ fn file(engine: &Engine, lookup: &ToolLookup) -> Option<HookOutput> {
         return None;
     }
     let injection = at_file(here.store, &path, &here.target(&settings)).ok()?;
-    Some(here.into_output(engine, "file", Some(&path), injection))
+    let is_withheld = experiment::is_withheld(&lookup.session_id, settings.withhold);
+    Some(
+        here.into_output(engine, "file", Some(&path), injection)
+            .withheld_if(is_withheld),
+    )
 }
 
 /// Returns the warning about a command that failed before or that the user ruled out: to the agent once per session, to the
@@ -354,111 +352,22 @@ fn command(engine: &Engine, lookup: &ToolLookup) -> Option<HookOutput> {
         tokens: tokens(&warning.text),
         told: true,
         brief: false,
+        withheld: false,
     };
-    Some(HookOutput {
+    // What the user ruled out is never withheld.
+    let percent = if warning.is_rule {
+        0
+    } else {
+        hook_settings::context(engine).withhold
+    };
+    let output = HookOutput {
         ask: asks.then(|| format!("backstory: {}", warning.reason)),
         text: warning.text,
         notice: receipt_line::at_recall(engine, &warning.reason),
         log,
         records: if is_known { Vec::new() } else { vec![record] },
-    })
-}
-
-/// Finds the project of a session. An agent that changes folders in mid-session stays with the project in which the session
-/// began: a folder must not choose the memories that are recalled. Only before the first event was ingested, the folder
-/// decides.
-fn project_of(
-    engine: &Engine,
-    store: &Store,
-    session_id: &str,
-    facts: impl FnOnce() -> ProjectIdentity,
-) -> Option<Project> {
-    match store.session_project(session_id).ok()? {
-        Some(project) => Some(project),
-        None => {
-            let facts = project_claims::resolve(engine, facts());
-            store.project_with_id(&facts.key).ok()?
-        }
-    }
-}
-
-/// Holds the session that receives the injection, and its project.
-struct SessionContext {
-    store: &'static Store,
-    project: Project,
-    session_id: String,
-    log: InjectionLog,
-    injected: std::collections::HashSet<Handle>,
-    now: Timestamp,
-}
-
-impl SessionContext {
-    /// Finds the project and the log of a session.
-    fn find(engine: &Engine, facts: ProjectIdentity, session_id: &str, at: Timestamp) -> Option<Self> {
-        let store = open(engine)?;
-        let log = InjectionLog::of(&engine.home, session_id);
-        let project = project_of(engine, store, session_id, || facts)?;
-        Some(Self {
-            project,
-            store,
-            session_id: session_id.to_owned(),
-            injected: log.injected(),
-            log,
-            now: at,
-        })
-    }
-
-    fn target(&self, settings: &ContextSettings) -> InjectionTarget<'_> {
-        InjectionTarget {
-            project: &self.project,
-            session_id: &self.session_id,
-            injected: &self.injected,
-            now: self.now,
-            tokens: settings.prompt_tokens as usize,
-        }
-    }
-
-    fn into_output(
-        self,
-        engine: &Engine,
-        trigger: &str,
-        file: Option<&str>,
-        injection: Option<Injection>,
-    ) -> HookOutput {
-        let entry = |id: Option<Handle>, reason: String, tokens: usize| InjectionRecord {
-            at: self.now,
-            moment: trigger.to_owned(),
-            id: id.map(|id| id.to_string()),
-            file: file.map(ToOwned::to_owned),
-            command: None,
-            reason,
-            tokens,
-            told: id.is_some(),
-            brief: false,
-        };
-        let Some(injection) = injection else {
-            let nothing = entry(None, "no relevant memories".to_owned(), 0);
-            return HookOutput {
-                text: String::new(),
-                notice: None,
-                ask: None,
-                records: vec![nothing],
-                log: self.log,
-            };
-        };
-        let records = injection
-            .memories
-            .into_iter()
-            .map(|(handle, reason, tokens)| entry(Some(handle), reason, tokens))
-            .collect();
-        HookOutput {
-            text: injection.text,
-            notice: receipt_line::at_recall(engine, &injection.headline),
-            ask: None,
-            log: self.log,
-            records,
-        }
-    }
+    };
+    Some(output.withheld_if(experiment::is_withheld(&lookup.session_id, percent)))
 }
 
 #[cfg(test)]

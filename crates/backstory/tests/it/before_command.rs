@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, run, text};
 
 /// Reports a turn: a prompt and commands, each with its error or without one.
 fn turn(home: &Home, session: &str, prompt: &str, commands: &[(&str, Option<&str>)]) {
@@ -204,6 +204,70 @@ fn a_rule_of_the_user_warns_or_asks() {
         assert!(reason.starts_with("backstory: you said on 20"), "{reason}");
         assert!(reason.ends_with("“Never push to main.”"), "{reason}");
     }
+}
+
+/// Returns the output of a hook of another host before a command.
+fn before_on(home: &Home, host: &str, session: &str, command: &str) -> Value {
+    let payload = match host {
+        "copilot-cli" => json!({"sessionId": session, "cwd": home.project(), "toolName": "bash",
+            "toolArgs": json!({"command": command}).to_string()}),
+        _ => {
+            json!({"session_id": session, "cwd": home.project(), "hook_event_name": "PreToolUse", "turn_id": "t",
+            "tool_name": "Bash", "tool_input": {"command": command}})
+        }
+    };
+    let hook = home.command(&["hook", "pre-tool-use", "--host", host]);
+    let output = run(hook, payload.to_string().as_bytes());
+    assert_eq!(
+        (output.status.code(), text(&output.stderr).as_str()),
+        (Some(0), "")
+    );
+    serde_json::from_slice(output.stdout.trim_ascii()).unwrap_or_default()
+}
+
+#[test]
+fn other_hosts_are_told_in_their_format() {
+    let home = past();
+    let command = "pytest -x tests/db";
+    let codex = before_on(&home, "codex", "s1", command);
+    assert_eq!(codex["hookSpecificOutput"]["hookEventName"], "PreToolUse");
+    let told = codex["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(told.contains("`uv run pytest tests/api` worked here"), "{told}");
+    assert_eq!(before_on(&home, "codex", "s1", command), Value::Null, "once");
+    let copilot = before_on(&home, "copilot-cli", "s2", command);
+    assert_eq!(copilot["additionalContext"], told);
+    assert_eq!(copilot.as_object().unwrap().len(), 1, "{copilot}");
+    // These hosts accept no text before a command.
+    for host in ["gemini-cli", "opencode"] {
+        assert_eq!(before_on(&home, host, "s3", command), Value::Null, "{host}");
+    }
+}
+
+#[test]
+fn a_host_that_cannot_ask_warns_once() {
+    let home = Home::new().with("BACKSTORY_RECALL_GUARD", "ask");
+    turn(
+        &home,
+        "old",
+        "Never push to main. Fix the typo.",
+        &[("git status", None)],
+    );
+    let command = "git push origin main";
+    for _ in 0..2 {
+        let copilot = before_on(&home, "copilot-cli", "s1", command);
+        assert_eq!(copilot["permissionDecision"], "ask");
+        assert!(copilot["additionalContext"].is_string(), "{copilot}");
+    }
+    let codex = before_on(&home, "codex", "s2", command);
+    assert!(
+        codex["hookSpecificOutput"]["permissionDecision"].is_null(),
+        "{codex}"
+    );
+    assert!(
+        codex["hookSpecificOutput"]["additionalContext"].is_string(),
+        "{codex}"
+    );
+    assert_eq!(before_on(&home, "codex", "s2", command), Value::Null);
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn open_work_is_included_until_it_is_done() {
         assert_eq!(page.status, 200);
         page.body
     };
-    assert!(page().contains("Open next steps"), "{}", page());
+    assert!(!page().contains("Nothing is open."), "{}", page());
     let home = &served.home;
     session(
         home,
@@ -127,7 +127,7 @@ fn open_work_is_included_until_it_is_done() {
     eventually("nothing is open", || {
         !home.ok(&["context"]).contains("Still open")
     });
-    assert!(!page().contains("Open next steps"), "{}", page());
+    assert!(page().contains("Nothing is open."), "{}", page());
 }
 
 #[test]

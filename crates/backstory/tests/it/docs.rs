@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{home::Home, http_client::Served};
 
@@ -37,43 +37,162 @@ fn page(path: &str) -> String {
 }
 
 /// Returns the names of the subcommands that a help text lists.
-fn commands(home: &Home, arguments: &[&str]) -> Vec<String> {
-    let help = home.ok(arguments);
-    let list = help.split_once("Commands:\n").unwrap().1;
-    let list = list.lines().take_while(|line| !line.trim().is_empty());
+fn commands(help: &str) -> Vec<&str> {
+    let list = help.lines().skip_while(|line| !line.starts_with("Usage: "));
+    let list = list.take_while(|line| *line != "Options:");
     let names = list.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names = names.filter(|name| name.starts_with(|first: char| first.is_ascii_lowercase()));
     names
-        .filter(|name| !name.is_empty() && *name != "help")
-        .map(ToOwned::to_owned)
+        .filter(|name| !["help", "backstory"].contains(name))
         .collect()
 }
 
-#[test]
-fn every_command_is_in_the_readme() {
+/// Appends the help of a command and of its subcommands.
+fn describe(home: &Home, path: &[&str], page: &mut String) {
+    let help = home.ok(&[path, &["--help"]].concat());
+    if !path.is_empty() {
+        let level = "#".repeat(path.len() + 1);
+        page.push_str(&format!("\n{level} backstory {}\n\n", path.join(" ")));
+        page.push_str(&format!("```text\n{}\n```\n", help.trim_end()));
+        for (arguments, shown) in EXAMPLES
+            .iter()
+            .filter(|(arguments, _)| arguments.starts_with(path))
+        {
+            page.push_str(&format!(
+                "\n```console\n$ backstory {shown}\n{}```\n",
+                example(home, arguments)
+            ));
+        }
+    }
+    for name in commands(&help) {
+        describe(home, &[path, &[name]].concat(), page);
+    }
+}
+
+/// Commands whose output is shown, with the form in which a user types them.
+const EXAMPLES: &[(&[&str], &str)] = &[
+    (
+        &["search", "why", "is", "the", "token", "refreshed", "twice"],
+        "search why is the token refreshed twice",
+    ),
+    (&["context"], "context"),
+    (&["sessions"], "sessions"),
+    (&["session", "s1"], "session s1"),
+    (&["show", "1"], "show 1"),
+    (&["queue"], "queue"),
+];
+
+/// Runs an example in the sample project; replaces what differs between runs.
+fn example(home: &Home, arguments: &[&str]) -> String {
+    let output = home
+        .ok(arguments)
+        .replace(home.project().to_str().unwrap(), "/home/ana/acme");
+    output.lines().map(|line| mask_times(line) + "\n").collect()
+}
+
+/// Replaces dates, times of day and ages by fixed ones.
+fn mask_times(line: &str) -> String {
+    let masked = |word: &str| {
+        let shape: String = word
+            .chars()
+            .map(|letter| if letter.is_ascii_digit() { '0' } else { letter })
+            .collect();
+        match shape.as_str() {
+            "0000-00-00" => "2026-11-18".to_owned(),
+            "00:00" => "09:30".to_owned(),
+            "00:00:00" => "09:30:00".to_owned(),
+            "(0s" | "(00s" => "(3s".to_owned(),
+            "0s" | "00s" => "3s".to_owned(),
+            _ => word.to_owned(),
+        }
+    };
+    line.trim_end()
+        .split(' ')
+        .map(masked)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Returns a home with one session: a fix, a failed check and the one that passed.
+fn sample() -> Home {
     let home = Home::new();
-    let readme = page("README.md");
-    let rows: String = readme
-        .lines()
-        .filter(|line| line.starts_with("| `backstory "))
-        .collect();
-    let names = commands(&home, &["--help"]);
-    for name in ["distill", "man", "statusline", "config"] {
-        assert!(names.iter().any(|known| known == name), "{name}");
-    }
-    for name in names {
-        let is_listed = rows.contains(&format!("`backstory {name}")) || rows.contains(&format!("`{name}`"));
-        assert!(is_listed, "README.md does not list `backstory {name}`");
-    }
-    let config = rows.split("| `backstory config").nth(1).unwrap();
-    let config = config.split(" | ").next().unwrap();
-    for name in commands(&home, &["config", "--help"])
-        .iter()
-        .filter(|name| *name != "reference")
-    {
+    home.report("session-start", &json!({ "source": "startup" }));
+    home.report(
+        "user-prompt-submit",
+        &json!({ "prompt": "Retry the token refresh once on 401" }),
+    );
+    home.report(
+        "post-tool-use",
+        &json!({
+            "tool_name": "Edit",
+            "tool_input": {
+                "file_path": home.project().join("auth.py"),
+                "old_string": "return refresh(token)",
+                "new_string": "return retry_once(refresh, token)",
+            },
+            "tool_response": {},
+        }),
+    );
+    home.report(
+        "post-tool-use",
+        &json!({ "tool_name": "Bash", "tool_input": { "command": "pytest -q" }, "tool_response": { "stdout": "12 passed in 0.31s" } }),
+    );
+    let report = "The token refresh retries once on a 401 now, because the clock is wrong for a moment after the laptop slept.";
+    home.report("stop", &json!({ "last_assistant_message": report }));
+    home.drain();
+    home
+}
+
+#[test]
+fn command_line() {
+    let mut page = String::from(
+        "# Commands\n\n<!-- Made from the help of the program and from a sample session; a test keeps it up to date. -->\n\n\
+         Data goes to standard output, everything else to standard error. `--json` is stable. Colors appear on a terminal only, \
+         and never with `NO_COLOR`.\n\n\
+         | exit code | meaning |\n|---|---|\n| 0 | done; hooks always |\n| 1 | failed, or nothing found (`search`) |\n\
+         | 2 | wrong usage |\n\nAn error says what was attempted and why it failed; a `hint:` line says what to do.\n",
+    );
+    describe(&sample(), &[], &mut page);
+    is_up_to_date("cli.md", &page);
+}
+
+/// Relative links of a page: their targets without anchor.
+fn relative_links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split([')', ' ']).next());
+    targets
+        .filter(|target| !target.contains("://") && !target.starts_with(['<', '#']))
+        .filter_map(|target| target.split('#').next())
+}
+
+#[test]
+fn links_and_the_table_of_contents_are_complete() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let names = |folder: &str| -> Vec<String> {
+        let entries = fs::read_dir(root.join(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let names = entries.map(|name| name.into_string().unwrap());
+        names.filter(|name| name.ends_with(".md")).collect()
+    };
+    let summary = page("docs/SUMMARY.md");
+    for name in names("docs").iter().filter(|name| *name != "SUMMARY.md") {
         assert!(
-            config.contains(name.as_str()),
-            "README.md does not list `backstory config {name}`"
+            summary.contains(&format!("({name})")),
+            "docs/SUMMARY.md does not list {name}"
         );
+    }
+    for folder in [".", "docs", "plugin"] {
+        for name in names(folder) {
+            for target in relative_links(&page(&format!("{folder}/{name}"))) {
+                assert!(
+                    root.join(folder).join(target).exists(),
+                    "{folder}/{name} links to {target}"
+                );
+            }
+        }
     }
 }
 

@@ -73,7 +73,7 @@ fn problems_fail_with_a_remedy() {
     fs::create_dir_all(home.outside().join("home/.claude")).unwrap();
     fs::write(
         home.outside().join("home/.claude/settings.json"),
-        "{\"disableAllHooks\": true}",
+        r#"{"disableAllHooks": true, "enabledPlugins": {"backstory@backstory": true}}"#,
     )
     .unwrap();
     let output = home.run(&["doctor"], b"");
@@ -196,6 +196,7 @@ fn hooks_that_cannot_run_are_reported() {
         (&some, (0, "warning")),
         (&plugin, (0, "ok")),
         (&off, (1, "broken")),
+        (&json!({"disableAllHooks": true}), (0, "note")),
         (
             &calling(env!("CARGO_BIN_EXE_backstory"), json!(["hook", "stop"])),
             (0, "ok"),
@@ -230,6 +231,82 @@ fn hooks_that_cannot_run_are_reported() {
     assert_eq!(level(&home, "claude-code"), (1, "broken".to_owned()));
     home.ok(&["uninstall", "--yes"]);
     assert_eq!(level(&home, "claude-code"), (0, "ok".to_owned()));
+}
+
+#[test]
+fn a_folder_whose_sessions_are_not_recorded_is_reported() {
+    let home = Home::new();
+    assert_eq!(findings(&home, "switched-off").1, [] as [Value; 0]);
+    let ignore = home.project().join(".backstory-ignore");
+    fs::write(&ignore, "").unwrap();
+    let (_, found) = findings(&home, "switched-off");
+    assert!(
+        found[0]["message"]
+            .as_str()
+            .unwrap()
+            .ends_with(".backstory-ignore file"),
+        "{found:?}"
+    );
+    fs::remove_file(ignore).unwrap();
+    let project = home.project();
+    home.ok(&[
+        "config",
+        "set",
+        "capture.exclude",
+        "--add",
+        project.to_str().unwrap(),
+    ]);
+    let (code, found) = findings(&home, "switched-off");
+    assert!(
+        found[0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("capture.exclude names"),
+        "{found:?}"
+    );
+    assert_eq!((code, &found[0]["level"]), (0, &json!("note")));
+}
+
+#[test]
+fn a_plugin_of_another_version_is_reported_with_the_way_to_the_same() {
+    let own = env!("CARGO_PKG_VERSION");
+    let home = Home::new();
+    let folder = home.outside().join("home/.claude");
+    fs::create_dir_all(folder.join("plugins")).unwrap();
+    fs::write(
+        folder.join("settings.json"),
+        json!({"enabledPlugins": {"backstory@backstory": true}}).to_string(),
+    )
+    .unwrap();
+    for (version, level, message, remedy) in [
+        (
+            "0.1.0",
+            "warning",
+            "the plugin is version 0.1.0, this is",
+            "claude plugin update backstory@backstory",
+        ),
+        (
+            "10.0.0",
+            "warning",
+            "the plugin is version 10.0.0, this is",
+            "install backstory 10.0.0",
+        ),
+        (own, "ok", "the plugin is on", ""),
+    ] {
+        let plugin = json!([{"scope": "user", "installPath": "/plugins/backstory", "version": version}]);
+        let list = json!({"version": 2, "plugins": {"other@else": [], "backstory@backstory": plugin}});
+        fs::write(folder.join("plugins/installed_plugins.json"), list.to_string()).unwrap();
+        let (_, found) = findings(&home, "claude-code");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0]["level"], level, "{found:?}");
+        assert!(
+            found[0]["message"].as_str().unwrap().contains(message),
+            "{found:?}"
+        );
+        assert_eq!(found[0]["remedy"].as_str().unwrap_or_default(), remedy);
+        let told = format!("plugin: {version}, not the same; `{remedy}`");
+        assert_eq!(home.ok(&["--version"]).contains(&told), version != own);
+    }
 }
 
 #[test]

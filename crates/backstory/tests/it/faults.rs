@@ -16,12 +16,12 @@ use crate::{
     home::{DEFAULT_OUTPUT, Home, eventually, has_open, settings, text},
 };
 
-fn database(home: &Home) -> PathBuf {
+pub(crate) fn database(home: &Home) -> PathBuf {
     home.path().join("backstory.db")
 }
 
 /// Checkpoints the WAL, so that damage to the file has an effect.
-fn settle(home: &Home) {
+pub(crate) fn settle(home: &Home) {
     let connection = rusqlite::Connection::open(database(home)).unwrap();
     connection
         .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
@@ -47,7 +47,7 @@ fn back_up_and_go_on(home: Home) -> Home {
 }
 
 /// Overwrites some bytes.
-fn flip(path: &Path, from: u64, length: usize) {
+pub(crate) fn flip(path: &Path, from: u64, length: usize) {
     let file = fs::File::options().write(true).open(path).unwrap();
     file.write_all_at(&vec![0xa5; length], from).unwrap();
 }

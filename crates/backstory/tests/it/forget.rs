@@ -247,7 +247,7 @@ fn before_deletes_older_memories() {
     let told = home.json(&["forget", "--before", "2021-01-01", "--yes", "--json"]);
     assert_eq!(
         told["forgotten"],
-        json!({"notes": 1, "observations": 1, "summaries": 0, "prompts": 2, "passages": 0, "sessions": 1, "events": 0})
+        json!({"notes": 1, "observations": 1, "team_memories": 0, "summaries": 0, "prompts": 2, "passages": 0, "sessions": 1, "events": 0})
     );
     home.assert_nowhere("anzibarine");
     assert_eq!(count(&home, "select count(*) from turn"), 1);

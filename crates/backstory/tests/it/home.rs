@@ -130,6 +130,14 @@ impl Home {
         serde_json::from_str(&self.ok(arguments)).unwrap()
     }
 
+    /// Runs a command that prints JSON; returns the keys of its own, without those that every command prints.
+    pub(crate) fn fields(&self, arguments: &[&str]) -> Value {
+        let mut object = self.json(arguments);
+        let fields = object.as_object_mut().unwrap();
+        assert!(fields.remove("schema").is_some() && fields.remove("ok").is_some());
+        object
+    }
+
     /// Runs a hook, which must exit 0 with an empty stderr; returns its output.
     pub(crate) fn hook(&self, event: &str, payload: &[u8]) -> String {
         let output = self.run(&["hook", event], payload);
@@ -251,11 +259,11 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Waits until a condition holds; fails after ten seconds.
+/// Waits until a condition holds; fails after half a minute, which a busy machine does not need.
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(10), "never: {what}");
+        assert!(start.elapsed() < Duration::from_secs(30), "never: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -273,6 +281,7 @@ pub(crate) fn has_open(process: &Child, name: &str) -> bool {
 pub(crate) fn settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"\b\d+[smhd] ago", "[age]");
+    settings.add_filter(r"20\d\d-\d\d-\d\d \d\d:\d\d \(\[age\]\)", "[time] ([age])");
     settings.add_filter(r"/(?:tmp|var)/[\w./-]*?/(acme|home)\b", "/[dir]/$1");
     settings.set_prepend_module_to_snapshot(false);
     settings

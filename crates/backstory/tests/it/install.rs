@@ -4,6 +4,7 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
+    process::Output,
 };
 
 use serde_json::Value;
@@ -92,9 +93,9 @@ fn install(home: &Home) -> String {
     home.ok(&["install", "claude-code", "--yes"])
 }
 
-/// Runs the program from another path, as an older installation would have been.
-fn install_from_elsewhere(home: &Home) {
-    let elsewhere = home.outside().join("old place/backstory");
+/// Runs the program from another folder, as an older installation would have been.
+fn install_from(home: &Home, folder: &str) -> Output {
+    let elsewhere = home.outside().join(folder).join("backstory");
     fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_backstory"), &elsewhere).unwrap();
     let mut command = std::process::Command::new(&elsewhere);
@@ -105,10 +106,24 @@ fn install_from_elsewhere(home: &Home) {
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
-    let output = run(command, b"");
+    run(command, b"")
+}
+
+fn install_from_elsewhere(home: &Home) {
+    let output = install_from(home, "old place");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let settings = fs::read_to_string(claude(home)).unwrap();
     assert!(settings.contains("old place/backstory"));
+}
+
+#[test]
+fn a_program_in_the_cache_of_npx_is_not_installed() {
+    let home = home_with(b"{}\n");
+    let output = install_from(&home, ".npm/_npx/4f1c/node_modules/bin");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("npm install --global backstory-memory"), "{said}");
+    assert_eq!(fs::read(claude(&home)).unwrap(), b"{}\n");
 }
 
 #[test]
@@ -473,6 +488,14 @@ fn settings_that_switch_hooks_off_are_reported_before_the_question() {
     let output = home.run(&["install", "claude-code", "--dry-run"], b"");
     let said = text(&output.stderr);
     assert!(said.contains("settings.json sets disableAllHooks"), "{said}");
+    let said = home.ok(&["install", "claude-code", "--yes"]);
+    assert!(
+        said.contains("Nothing of Claude Code is recorded before"),
+        "{said}"
+    );
+    assert!(!said.contains("The next session is recorded"), "{said}");
+    let output = home.run(&["uninstall", "--yes"], b"");
+    assert_eq!(text(&output.stderr), "", "no warning about entries that are gone");
 }
 
 #[test]

@@ -109,9 +109,9 @@ fn a_title_is_shown_in_full_on_a_narrow_terminal() {
         .take_while(|line| !line.starts_with("narrative"))
         .collect();
     insta::assert_snapshot!(head.join("\n"), @"
-    🔴 The importer reads a transcript from its last
-       known position and never from its beginning
-       #1 · bugfix
+    The importer reads a transcript from its last
+    known position and never from its beginning
+    bugfix · #1
     ");
 }
 
@@ -124,7 +124,7 @@ fn times_are_local_for_users_and_utc_in_json() {
     assert!(shown.contains("2026-03-02 05:30:00 JST"), "{shown}");
     let timeline = home.ok(&["timeline", "1"]);
     assert!(
-        timeline.starts_with("2026-03-02 ") && timeline.contains(" 05:30 "),
+        timeline.starts_with("2026-03-02\n") && timeline.contains(" 05:30 "),
         "{timeline}"
     );
     for arguments in [["show", "1", "--json"], ["timeline", "1", "--json"]] {
@@ -194,13 +194,13 @@ fn a_note_is_saved_once_for_its_project() {
         "Already saved as N1, now pinned in acme\n"
     );
     assert_eq!(
-        home.json(&[
+        home.fields(&[
             "remember",
             "--global",
             "--json",
             "Deploys go through staging first"
         ]),
-        json!({"id": "N2", "new": true, "pinned": false})
+        json!({"id": "N2", "new": true, "pinned": false, "shared": false})
     );
     let note = &home.json(&["show", "N1", "--json"])[0];
     assert_eq!(

@@ -10,7 +10,7 @@ use crate::home::{Home, settings};
 fn pending_events_are_counted_in_spool_and_database() {
     let home = Home::new();
     assert_eq!(
-        home.json(&["queue", "--json"]),
+        home.fields(&["queue", "--json"]),
         json!({"pending": 0, "processing": 0, "failed": 0, "oldest_seconds": 0.0, "items": []})
     );
     home.report("user-prompt-submit", &json!({"prompt": "x"}));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::home::{Home, settings};
 
 /// Returns a home with past work on token refresh: a failure, the fix, and its reason.
-fn past() -> Home {
+pub(crate) fn past() -> Home {
     let home = Home::new();
     let file = home.project().join("src/auth.rs");
     fs::create_dir_all(home.project().join("src")).unwrap();
@@ -49,21 +49,21 @@ fn past() -> Home {
     home
 }
 
-fn injected(printed: &str) -> Option<String> {
+pub(crate) fn injected(printed: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(printed.trim()).ok()?;
     answer["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .map(ToOwned::to_owned)
 }
 
-fn prompt(home: &Home, session: &str, prompt: &str) -> Option<String> {
+pub(crate) fn prompt(home: &Home, session: &str, prompt: &str) -> Option<String> {
     injected(&home.report(
         "user-prompt-submit",
         &json!({"session_id": session, "prompt": prompt}),
     ))
 }
 
-const ALIKE: &str = "users get a 401 from the token refresh when their laptop wakes up";
+pub(crate) const ALIKE: &str = "users get a 401 from the token refresh when their laptop wakes up";
 
 #[test]
 fn a_prompt_injects_related_work_once() {

@@ -34,7 +34,7 @@ fn a_store_of_an_earlier_schema_is_rebuilt_and_ids_resolve() {
         assert_eq!(home.rows("select id from turn where log is not null"), [""; 0]);
 
         assert_eq!(
-            home.json(&["reindex", "--json"]),
+            home.fields(&["reindex", "--json"]),
             json!({"turns": 6, "restored": 0, "skipped": 0})
         );
         assert_eq!(
@@ -119,7 +119,7 @@ fn expired_events_are_read_from_the_transcript_that_still_exists() {
 
     fs::remove_file(transcript).unwrap();
     assert_eq!(
-        home.json(&["reindex", "--all", "--json"]),
+        home.fields(&["reindex", "--all", "--json"]),
         json!({"turns": 0, "restored": 0, "skipped": 1})
     );
     assert_eq!(home.rows(PASSAGES), before);

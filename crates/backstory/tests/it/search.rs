@@ -58,10 +58,7 @@ fn identifiers_and_inflected_words_match() {
             "{question}"
         );
     }
-    assert_eq!(
-        titles(&home, &["令牌"]),
-        ["$ cargo test error: could not bind 令牌 to socket 🎉"]
-    );
+    assert_eq!(titles(&home, &["令牌"]), ["$ cargo test"]);
 }
 
 #[test]
@@ -290,9 +287,9 @@ fn each_line_of_stdin_is_answered_in_order() {
 fn hits_are_printed_as_text_and_as_stable_json() {
     let home = library();
     let mut settings = settings();
-    settings.add_filter(r#""took_ms": [\d.]+"#, r#""took_ms": "[ms]""#);
-    settings.add_filter(r#""score": [\d.]+"#, r#""score": "[score]""#);
-    settings.add_filter(r"· 0\.\d\d|· 1\.00", "· [score]");
+    settings.add_filter(r#""took_ms":[\d.]+"#, r#""took_ms":"[ms]""#);
+    settings.add_filter(r#""score":[\d.]+"#, r#""score":"[score]""#);
+    settings.add_filter(r"  (?:0\.\d\d|1\.00)\n", "  [score]\n");
     settings.bind(|| {
         let shown =
             home.ok(&["search", "token", "refresh"]) + &home.ok(&["search", "token", "refresh", "--json"]);

@@ -68,7 +68,7 @@ fn the_json_is_stable() {
 fn an_empty_home_is_reported_and_stays_empty() {
     let home = Home::new();
     assert!(home.ok(&["sessions"]).starts_with("No sessions yet."));
-    assert_eq!(home.json(&["sessions", "--json"]), json!({"sessions": []}));
+    assert_eq!(home.fields(&["sessions", "--json"]), json!({"sessions": []}));
     assert!(!home.path().exists());
     let output = home.run(&["session", "nope"], b"");
     assert_eq!(output.status.code(), Some(1));

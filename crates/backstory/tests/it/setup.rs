@@ -8,6 +8,7 @@ use crate::{
     history::with_history,
     home::{Home, text},
     terminal::Terminal,
+    tmux::Tmux,
 };
 
 /// Creates a user's home with three agents and past sessions in the folder of the sample project.
@@ -52,12 +53,12 @@ fn one_command_connects_agents_and_imports_their_sessions() {
     let said = home.ok(&["setup", "--yes"]);
     for line in [
         "Claude Code  9 hooks, 1 MCP server, skill and commands → ",
-        "Codex CLI    6 hooks, 1 MCP server → 2 files",
+        "Codex CLI    7 hooks, 1 MCP server → 2 files",
         "8 past sessions of Codex CLI, Gemini CLI, OpenCode and Copilot CLI in 2 project folders",
         "8 sessions imported.",
         "What I know about acme",
         "token refresh retries once",
-        "Waiting for the first session: start a new one in Claude Code or Codex CLI",
+        "Waiting for the first session: start a new one in Claude Code, Codex CLI, ",
     ] {
         assert!(said.contains(line), "{line}\n{said}");
     }
@@ -80,6 +81,7 @@ fn running_setup_again_changes_nothing() {
     let before = (files(&home), home.events(), home.ok(&["export"]));
     let again = home.ok(&["setup", "--yes"]);
     assert!(again.contains("Claude Code  already set up"), "{again}");
+    assert!(!again.contains("is already set up."), "once is enough: {again}");
     assert!(!again.contains("past session"), "{again}");
     assert_eq!((files(&home), home.events(), home.ok(&["export"])), before);
     home.ok(&["uninstall", "--yes"]);
@@ -155,4 +157,22 @@ fn agents_are_chosen_with_single_keys() {
     quits.says("q");
     quits.until("Nothing was changed.");
     assert_eq!(quits.end(), Some(1));
+}
+
+#[test]
+fn the_list_of_agents_is_drawn_over_itself() {
+    let home = with_agents();
+    // The error is longer than the terminal is wide.
+    fs::write(home.outside().join("home/.codex/config.toml"), "[broken").unwrap();
+    let Some(tmux) = Tmux::run(&home, "setup") else {
+        return;
+    };
+    tmux.until("space: toggle").press(&["j"]).until("> [ ] Codex CLI");
+    tmux.press(&["k"]).until("> [x] Claude Code");
+    tmux.press(&["j"]).until("> [ ] Codex CLI");
+    let screen = tmux.screen();
+    for title in ["Claude Code", "Codex CLI", "Gemini CLI", "space: toggle"] {
+        assert_eq!(screen.matches(title).count(), 1, "{title}\n{screen}");
+    }
+    tmux.press(&["q"]).until("left with 1");
 }

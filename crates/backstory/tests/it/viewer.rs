@@ -22,13 +22,15 @@ use crate::{
     http_client::{self, Answer, Served},
 };
 
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 10] = [
     "/",
     "/search",
     "/sessions",
     "/projects",
     "/files",
+    "/recall",
     "/context",
+    "/team",
     "/status",
     "/settings",
 ];
@@ -110,6 +112,7 @@ fn every_page_renders_with_and_without_memories() {
         "/search?q=tabs",
         "/search?q=tabs&type=bugfix&kind=observation&since=1d",
         "/search?file=a.py",
+        "/?project=acme",
         &project,
     ];
     for page in PAGES.iter().chain(&more) {
@@ -455,7 +458,7 @@ fn the_health_page_tells_whether_an_agent_is_connected() {
     let used = with_memories().get("/status").body;
     assert!(used.contains("Healthy: all events are processed."));
     assert!(
-        used.contains("claude-code") && used.contains("last event"),
+        used.contains("Claude Code") && used.contains("last event"),
         "{used}"
     );
 }

@@ -190,10 +190,11 @@ fn the_worker_is_started_inspected_and_stopped() {
 
 #[test]
 fn a_working_worker_has_a_flag_and_logs_its_work() {
-    let (release, released) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
     let released = Mutex::new(released);
+    // A turn may be asked about again, when the worker meets its end late: all answers come once the sender is dropped.
     let server = Server::start(move |_, _| {
-        released.lock().unwrap().recv().unwrap();
+        released.lock().unwrap().recv().ok();
         Answer::anthropic(ANSWER)
     });
     let home = with_model("anthropic", &server);
@@ -201,13 +202,13 @@ fn a_working_worker_has_a_flag_and_logs_its_work() {
     let flag = home.path().join("activity.flag");
     eventually("no work", || !flag.exists());
     turn(&home, "s1", "ok");
-    eventually("the model is asked", || server.requests().len() == 1);
+    eventually("the model is asked", || !server.requests().is_empty());
     eventually("the flag", || flag.exists());
     let facts: Value = serde_json::from_slice(&fs::read(&flag).unwrap()).unwrap();
     let worker: Value = serde_json::from_slice(&fs::read(home.path().join("worker.json")).unwrap()).unwrap();
     assert_eq!(facts["pid"], worker["pid"]);
     assert!(facts["since"].as_str().unwrap() >= worker["started_at"].as_str().unwrap());
-    release.send(()).unwrap();
+    drop(release);
     eventually("the work ends", || !flag.exists());
     home.ok(&["worker", "stop"]);
     let log = fs::read_to_string(home.path().join("logs/worker.log")).unwrap();

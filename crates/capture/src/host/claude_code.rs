@@ -82,10 +82,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
         ),
         (InjectionTrigger::Answer, OutputFormat::Specific("PostToolUse")),
     ],
+    can_ask: true,
     silence: DefaultOutput::AfterWork("{\"continue\":true,\"suppressOutput\":true}\n"),
     rules: None,
     wants_plain_json: true,
     post_install_note: None,
+    resume: Some(&["claude", "--resume"]),
 };
 
 const fn config_path(folder: &'static str, path: &'static str) -> ConfigPath {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{
     object::{Object, renamed},
     spec::{
-        ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
-        NormalizedPayload, OutputFormat, our_event,
+        BEFORE_TOOL, ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger,
+        InstallItem, NormalizedPayload, OutputFormat, our_event,
     },
 };
 
@@ -18,6 +18,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     hooks: &[
         HookRow::new("SessionStart", "session-start"),
         HookRow::new("UserPromptSubmit", "user-prompt-submit"),
+        HookRow::matching("PreToolUse", BEFORE_TOOL, "Bash"),
         HookRow::new("PostToolUse", "post-tool-use"),
         HookRow::new("Stop", "stop"),
         HookRow::new("PreCompact", "pre-compact"),
@@ -41,11 +42,15 @@ pub(super) static SPEC: HostSpec = HostSpec {
             InjectionTrigger::Prompt,
             OutputFormat::Specific("UserPromptSubmit"),
         ),
+        (InjectionTrigger::Command, OutputFormat::Specific("PreToolUse")),
     ],
+    // Its schema knows the decision `ask`, but its documentation does not say that it asks; not tried with the client.
+    can_ask: false,
     silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
     post_install_note: Some("Codex runs a new hook only when you have trusted it: type /hooks in Codex."),
+    resume: Some(&["codex", "resume"]),
 };
 
 const fn config_path(path: &'static str) -> ConfigPath {
@@ -57,7 +62,11 @@ const fn config_path(path: &'static str) -> ConfigPath {
 }
 
 fn entry(row: &HookRow, program: &str) -> Value {
-    json!({"hooks": [{"type": "command", "command": row.shell(program, "codex"), "timeout": 10}]})
+    let hooks = json!([{"type": "command", "command": row.shell(program, "codex"), "timeout": 10}]);
+    match row.matcher {
+        Some(matcher) => json!({"matcher": matcher, "hooks": hooks}),
+        None => json!({ "hooks": hooks }),
+    }
 }
 
 /// Maps Codex's names, which are Claude Code's except that a turn has its own id and a patch is called a command. Its

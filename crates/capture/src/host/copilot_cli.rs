@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{
     object::{Object, unpacked},
     spec::{
-        ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem,
-        NormalizedPayload, OutputFormat, our_event,
+        BEFORE_TOOL, ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger,
+        InstallItem, NormalizedPayload, OutputFormat, our_event,
     },
 };
 use crate::payload::Payload;
@@ -18,6 +18,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     hooks: &[
         HookRow::new("sessionStart", "session-start"),
         HookRow::new("userPromptSubmitted", "user-prompt-submit"),
+        HookRow::matching("preToolUse", BEFORE_TOOL, "bash"),
         HookRow::new("postToolUse", "post-tool-use"),
         HookRow::new("postToolUseFailure", "post-tool-use-failure"),
         HookRow::new("agentStop", "stop"),
@@ -42,15 +43,21 @@ pub(super) static SPEC: HostSpec = HostSpec {
         (InjectionTrigger::Start, OutputFormat::Field("additionalContext")),
         (InjectionTrigger::Prompt, OutputFormat::Field("additionalContext")),
         (
+            InjectionTrigger::Command,
+            OutputFormat::Field("additionalContext"),
+        ),
+        (
             InjectionTrigger::Failure,
             OutputFormat::Field("additionalContext"),
         ),
         (InjectionTrigger::Answer, OutputFormat::Field("additionalContext")),
     ],
+    can_ask: true,
     silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
     post_install_note: None,
+    resume: Some(&["copilot", "--resume"]),
 };
 
 const fn config_path(path: &'static str) -> ConfigPath {
@@ -62,7 +69,11 @@ const fn config_path(path: &'static str) -> ConfigPath {
 }
 
 fn entry(row: &HookRow, program: &str) -> Value {
-    json!({"type": "command", "bash": row.shell(program, "copilot-cli"), "timeoutSec": 10})
+    let mut entry = json!({"type": "command", "bash": row.shell(program, "copilot-cli"), "timeoutSec": 10});
+    if let Some(matcher) = row.matcher {
+        entry["matcher"] = matcher.into();
+    }
+    entry
 }
 
 fn server(program: &str) -> Value {

@@ -42,6 +42,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     normalize: Some(normalize),
     // Used only where there is no rules file yet, so that the same memories are not injected twice.
     injection_points: &[(InjectionTrigger::Start, OutputFormat::Field("additional_context"))],
+    can_ask: false,
     silence: DefaultOutput::Always("{}\n"),
     rules: Some(RulesFile {
         path: ".cursor/rules/backstory-context.mdc",
@@ -49,6 +50,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }),
     wants_plain_json: false,
     post_install_note: None,
+    resume: None,
 };
 
 fn entry(row: &HookRow, program: &str) -> Value {

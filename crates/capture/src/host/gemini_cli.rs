@@ -45,10 +45,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
         (InjectionTrigger::Failure, OutputFormat::Specific("AfterTool")),
         (InjectionTrigger::Answer, OutputFormat::Specific("AfterTool")),
     ],
+    can_ask: false,
     silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
     post_install_note: None,
+    resume: Some(&["gemini", "--resume"]),
 };
 
 /// Returns a hook entry. Gemini's timeouts are in milliseconds.

@@ -17,7 +17,7 @@ mod windsurf;
 
 pub use spec::{
     ConfigPath, DefaultOutput, HookRow, HostPayload, HostSpec, InjectionTrigger, InstallItem, Normalize,
-    NormalizedPayload, OUR_MARK, OutputFormat, RulesFile,
+    NormalizedPayload, OUR_MARK, OutputFormat, RulesFile, shell_word,
 };
 
 /// All hosts, the most used first.

@@ -35,10 +35,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
         (InjectionTrigger::Failure, OutputFormat::Field("context")),
         (InjectionTrigger::Answer, OutputFormat::Field("context")),
     ],
+    can_ask: false,
     silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
     post_install_note: None,
+    resume: Some(&["opencode", "--session"]),
 };
 
 const fn config_path(path: &'static str) -> ConfigPath {

@@ -25,6 +25,8 @@ pub struct HostSpec {
     pub normalize: Option<Normalize>,
     /// The triggers at which it accepts an injection, each with its format.
     pub injection_points: &'static [(InjectionTrigger, OutputFormat)],
+    /// True if a hook before a command can make it ask the user.
+    pub can_ask: bool,
     /// The output when there is nothing to inject.
     pub silence: DefaultOutput,
     /// The file in a project that it reads itself, for a host that accepts no injection at session start.
@@ -33,6 +35,9 @@ pub struct HostSpec {
     pub wants_plain_json: bool,
     /// The step that is left to the user after installation.
     pub post_install_note: Option<&'static str>,
+    /// The program and its arguments before the id of a session that is to be continued; `None` if it cannot be told from
+    /// outside.
+    pub resume: Option<&'static [&'static str]>,
 }
 
 impl fmt::Debug for HostSpec {
@@ -214,16 +219,21 @@ impl OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns the output object that makes the host ask the user before a tool call; `None` if it cannot.
-    pub fn ask(self, text: &str, reason: &str) -> Option<Value> {
-        let Self::Specific(event) = self else { return None };
-        let specific = serde_json::json!({
-            "hookEventName": event,
-            "permissionDecision": "ask",
-            "permissionDecisionReason": reason,
-            "additionalContext": text,
-        });
-        Some(serde_json::json!({"hookSpecificOutput": specific}))
+    /// Returns the output object that makes the host ask the user before a tool call.
+    pub fn ask(self, text: &str, reason: &str) -> Value {
+        let mut decision =
+            serde_json::json!({"permissionDecision": "ask", "permissionDecisionReason": reason});
+        match self {
+            Self::Specific(event) => {
+                decision["hookEventName"] = event.into();
+                decision["additionalContext"] = text.into();
+                serde_json::json!({"hookSpecificOutput": decision})
+            }
+            Self::Field(name) => {
+                decision[name] = text.into();
+                decision
+            }
+        }
     }
 }
 
@@ -259,8 +269,14 @@ pub struct NormalizedPayload {
     pub json: String,
 }
 
-/// Returns the static name of an event.
+/// The name of the hook before a tool call, which records no event.
+pub(super) const BEFORE_TOOL: &str = "pre-tool-use";
+
+/// Returns the static name of an event or of [`BEFORE_TOOL`].
 pub(super) fn our_event(name: &str) -> Option<&'static str> {
+    if name == BEFORE_TOOL {
+        return Some(BEFORE_TOOL);
+    }
     EventKind::from_name(name).map(EventKind::name)
 }
 
@@ -270,7 +286,7 @@ pub(super) fn plain_server(program: &str) -> Value {
 }
 
 /// Quotes a word for a shell if necessary.
-pub(super) fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,=".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.to_owned(),

@@ -19,10 +19,12 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }],
     normalize: None,
     injection_points: &[],
+    can_ask: false,
     silence: DefaultOutput::Nothing,
     rules: None,
     wants_plain_json: false,
     post_install_note: Some("VS Code asks whether it may start the server when its tools are first used."),
+    resume: None,
 };
 
 fn server(program: &str) -> Value {

@@ -41,6 +41,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     ],
     normalize: Some(normalize),
     injection_points: &[],
+    can_ask: false,
     silence: DefaultOutput::Nothing,
     rules: Some(RulesFile {
         path: ".windsurf/rules/backstory-context.md",
@@ -48,6 +49,7 @@ pub(super) static SPEC: HostSpec = HostSpec {
     }),
     wants_plain_json: false,
     post_install_note: None,
+    resume: None,
 };
 
 fn entry(row: &HookRow, program: &str) -> Value {

@@ -241,9 +241,13 @@ fn heading(lines: &[&str]) -> Option<String> {
     if !is_lead_in || lines.len() < 3 {
         return None;
     }
+    // A comment in quoted code looks like a heading.
+    let is_comment = |at: usize| lines.get(at + 1).is_some_and(|next| is_code(next));
     let next = lines[1..]
         .iter()
-        .find(|line| line.starts_with('#'))
+        .enumerate()
+        .find(|(at, line)| line.starts_with('#') && !is_comment(at + 1))
+        .map(|(_, line)| line)
         .or_else(|| lines.get(1).filter(|line| !is_field(line)))?;
     let title = next.trim_start_matches('#').trim();
     let title = title.strip_prefix("Plan: ").unwrap_or(title);
@@ -257,6 +261,18 @@ fn heading(lines: &[&str]) -> Option<String> {
             title.to_owned()
         }
     })
+}
+
+/// `x = f(y)`, `>>> f(y)`, `import x`: a line of code, not of text.
+fn is_code(line: &str) -> bool {
+    line.starts_with(">>>")
+        || line.starts_with("import ")
+        || line.starts_with("from ")
+        || (line.contains(" = ") && !line.ends_with('.'))
+        || (line.ends_with(')')
+            && line.contains('(')
+            && !line.contains(". ")
+            && line.split_whitespace().count() <= 6)
 }
 
 /// `id: 7`

@@ -143,7 +143,7 @@ static VERDICTS: Phrases = Phrases::new(concat!(
     "all green|is clean|are clean|lint passes|it compiles|code compiles|compiles cleanly|builds cleanly|",
     "build passes|build succeeds|build is clean|0 issues|no issues|no errors|works correctly|",
     "works as expected|everything passes|everything works|checks pass|pushed|committed|is complete|",
-    "is done|all set|successfully pushed|working tree is clean|pass with|no lint",
+    "implementation complete|review complete|refactoring complete|migration complete|all done|is done|all set|successfully pushed|working tree is clean|pass with|no lint",
 ));
 
 static FAILURES: Phrases = Phrases::new("fail|fails|failed|failing|failure|failures|but|except|however|not");

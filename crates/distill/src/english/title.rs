@@ -1,6 +1,6 @@
 //! Fits a statement into a title: a whole clause of at most 120 characters, or nothing.
 
-use super::{Form, Phrases, is_outside_code, verb};
+use super::{Form, Phrases, is_outside_code, is_statement, verb};
 
 /// The longest title, in characters.
 pub(crate) const MAX_TITLE: usize = 120;
@@ -13,10 +13,12 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
     if text.ends_with(['?', '…']) || text.ends_with("...") {
         return None;
     }
+    let leads_in = text.ends_with(':');
     let text = trim_end(text);
     if text.is_empty() {
         return None;
     }
+    let text = without_open_clause(text, leads_in);
     let text = sentence_case(text);
     let short = without_place(&without_brackets(&text));
     if fits(&short) {
@@ -43,6 +45,18 @@ pub(crate) fn fit_title(text: &str) -> Option<String> {
     clause(&STRONG_ENDS)
         .or_else(|| clause(&WEAK_ENDS))
         .or_else(|| clause(&LAST_ENDS))
+}
+
+/// "Fixed the loader - now both functions:" leads into a list with its last words, which say nothing without it.
+fn without_open_clause(text: &str, leads_in: bool) -> &str {
+    let dash = [" - ", " — ", " – "]
+        .iter()
+        .filter_map(|dash| Some((text.rfind(dash)?, dash.len())))
+        .max();
+    match dash {
+        Some((at, length)) if leads_in && !is_statement(&text[at + length..]) => trim_end(&text[..at]),
+        _ => text,
+    }
 }
 
 /// "It does two things", "for these reasons": what follows is missing.
@@ -141,6 +155,7 @@ fn is_whole(text: &str) -> bool {
         && !is_dangling(text)
         && !announces_list(text)
         && has_main_clause(text)
+        && !text.contains(" the (")
         && is_balanced(text)
         && is_outside_code(text, text.len())
 }

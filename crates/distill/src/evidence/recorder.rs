@@ -293,7 +293,7 @@ impl<'t> Recorder<'t> {
 
     fn answers(&mut self, tool: &ToolUse) {
         for action in statement::answers(tool) {
-            if let Action::UserAnswer { question, answer } = &action {
+            if let Action::UserAnswer { question, answer, .. } = &action {
                 let text = format!("{question}\nUser: {answer}");
                 let item = self.item(
                     EvidenceKind::UserAnswer,

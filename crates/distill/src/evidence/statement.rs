@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Action, TaskState, ToolOutcome, ToolUse};
+use crate::{Action, AnswerChoice, TaskState, ToolOutcome, ToolUse};
 
 /// Returns the answers that the user gave to questions of the agent.
 pub(super) fn answers(tool: &ToolUse) -> Vec<Action> {
@@ -29,13 +29,47 @@ pub(super) fn answers(tool: &ToolUse) -> Vec<Action> {
     pairs
         .into_iter()
         .map(|(question, answer)| {
+            let choice = choice(&tool.input, &question, &answer);
             let answer = match notes(&question).filter(|note| *note != answer) {
                 Some(note) => format!("{answer} ({note})"),
                 None => answer,
             };
-            Action::UserAnswer { question, answer }
+            Action::UserAnswer {
+                question,
+                answer,
+                choice,
+            }
         })
         .collect()
+}
+
+/// Returns the option that an answer names and those that it leaves.
+fn choice(input: &Value, question: &str, answer: &str) -> Option<AnswerChoice> {
+    let questions = input.get("questions")?.as_array()?;
+    let asked = questions
+        .iter()
+        .find(|one| one.get("question").and_then(Value::as_str) == Some(question))?;
+    let field = |option: &Value, name: &str| option.get(name).and_then(Value::as_str).map(str::to_owned);
+    let options: Vec<(String, Option<String>)> = asked
+        .get("options")?
+        .as_array()?
+        .iter()
+        .filter_map(|option| Some((field(option, "label")?, field(option, "description"))))
+        .collect();
+    let is_chosen = |label: &str| answer.split(", ").any(|part| part == label) || answer == label;
+    let details: Vec<String> = options
+        .iter()
+        .filter(|(label, _)| is_chosen(label))
+        .filter_map(|(_, details)| details.clone())
+        .collect();
+    if !options.iter().any(|(label, _)| is_chosen(label)) {
+        return None;
+    }
+    let others = options.into_iter().map(|(label, _)| label);
+    Some(AnswerChoice {
+        details: (!details.is_empty()).then(|| details.join("; ")),
+        others: others.filter(|label| !is_chosen(label)).collect(),
+    })
 }
 
 fn text(value: &Value) -> Option<String> {
@@ -214,7 +248,8 @@ mod tests {
             read,
             [Action::UserAnswer {
                 question: "Inline or embedded?".into(),
-                answer: "Inline (easier to read)".into()
+                answer: "Inline (easier to read)".into(),
+                choice: None,
             }]
         );
         let text = "User has answered your questions: \"A?\"=\"b\", \"C?\"=\"d e\". You can now continue";
@@ -228,7 +263,8 @@ mod tests {
             read[1],
             Action::UserAnswer {
                 question: "C?".into(),
-                answer: "d e".into()
+                answer: "d e".into(),
+                choice: None,
             }
         );
     }
@@ -278,5 +314,28 @@ mod tests {
                 state: TaskState::Completed
             }]
         );
+    }
+
+    #[test]
+    fn an_answer_knows_the_options_behind_it() {
+        let input = json!({"questions": [{"question": "Where?", "options": [
+            {"label": "File", "description": "One file per user"},
+            {"label": "Table", "description": "One row per user"},
+        ]}]});
+        let given = |answer: &str| {
+            let outcome = ToolOutcome::Answered(json!({"answers": {"Where?": answer}}));
+            match answers(&tool("AskUserQuestion", input.clone(), outcome)).remove(0) {
+                Action::UserAnswer { choice, .. } => choice,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(
+            given("Table"),
+            Some(AnswerChoice {
+                details: Some("One row per user".into()),
+                others: vec!["File".into()],
+            })
+        );
+        assert_eq!(given("Neither, ask again later"), None);
     }
 }

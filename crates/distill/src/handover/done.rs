@@ -1,12 +1,13 @@
 //! Completed work: commits, pull requests, and what the reports say about work without a commit.
 
 use crate::english::{
-    Form, Phrases, Words, code, count_names, has_cause, imperative, is_change_verb, is_guess, is_statement,
-    lower_head, names_subject, opens_with_change, opens_with_pronoun, sentences, verb,
+    Deferral, Form, Phrases, Words, code, count_names, deferral, fit_title, has_cause, imperative,
+    is_change_verb, is_guess, names_subject, opens_with_change, opens_with_pronoun, sentences, verb,
 };
 use crate::episodes::Timeline;
 use crate::memories::{
-    Ending, FinalCommit, FinalPublication, NAMED_BY_FILES, ended, is_first_person, is_praise, subject_line,
+    BEFORE, Ending, FinalCommit, FinalPublication, NAMED_BY_FILES, ended, is_first_person, is_praise,
+    subject_line,
 };
 use crate::prose::{Message, SectionRole, plain};
 use crate::{PublicationAction, PublicationKind};
@@ -21,19 +22,27 @@ const MAX_COMMITS: usize = 8;
 /// One piece of completed work, and what was said about it.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    line: String,
-    details: Vec<String>,
+    pub(super) line: String,
+    pub(super) details: Vec<String>,
 }
 
 impl Outcome {
     /// Returns the line with as many details as fit into a length and say something new.
     pub(super) fn text(&self, max_chars: usize) -> String {
-        const RESTATED_PERCENT: u32 = 70;
+        const RESTATED_PERCENT: u32 = 65;
         let mut line = self.line.trim_end_matches('.').to_owned();
         let mut known = Words::of(&line);
         let mut is_first = true;
         for detail in &self.details {
             let words = Words::of(detail);
+            // The sentence that the line was taken from says it whole.
+            let said = line.strip_prefix(FOUND).unwrap_or(&line);
+            if is_first && detail.starts_with(said) && detail.chars().count() <= max_chars {
+                let start = line.len() - said.len();
+                line.replace_range(start.., detail.trim_end_matches(['.', ';', ':']));
+                known = words;
+                continue;
+            }
             if words.covered_by(&known, RESTATED_PERCENT) {
                 continue;
             }
@@ -62,18 +71,30 @@ impl From<String> for Outcome {
     }
 }
 
+/// The opening of a line about a finding.
+pub(super) const FOUND: &str = "Found: ";
+
 /// The length of a line by which outcomes are compared, in characters.
-const SHORT_LINE: usize = 400;
+pub(super) const SHORT_LINE: usize = 400;
 
 /// Returns the commits, pull requests and closed issues, oldest first.
-pub(super) fn committed(ending: &Ending<'_>) -> Vec<Outcome> {
+pub(super) fn committed(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    observations: &[SessionObservation],
+) -> Vec<Outcome> {
     let commits = &ending.commits;
     let hidden = commits.len().saturating_sub(MAX_COMMITS);
     let mut out = Vec::new();
     if hidden > 0 {
         out.push(format!("{hidden} earlier commits").into());
     }
-    out.extend(commits[hidden..].iter().map(|commit| with_message(commit)));
+    let mut shown: Vec<Outcome> = commits[hidden..]
+        .iter()
+        .map(|commit| with_message(commit, observations))
+        .collect();
+    add_reports(timeline, ending, &commits[hidden..], &mut shown);
+    out.append(&mut shown);
     out.extend(
         ending
             .publications
@@ -96,10 +117,40 @@ pub(crate) fn commit_line(commit: &FinalCommit<'_>) -> String {
 }
 
 /// Adds the message to the line of a commit: the subject alone rarely gives the reason.
-fn with_message(commit: &FinalCommit<'_>) -> Outcome {
+fn with_message(commit: &FinalCommit<'_>, observations: &[SessionObservation]) -> Outcome {
+    let mut details = results(&Message::read(commit.body.unwrap_or_default()));
+    let subject = subject_line(&plain(commit.headline()));
+    let title = fit_title(&subject).unwrap_or(subject);
+    let is_its_memory = |one: &&SessionObservation| one.observation.title == title;
+    if let Some(memory) = observations.iter().find(is_its_memory) {
+        details.extend(described(&memory.observation).details);
+    }
     Outcome {
         line: commit_line(commit),
-        details: results(&Message::read(commit.body.unwrap_or_default())),
+        details,
+    }
+}
+
+/// Adds what the report of a turn says to the commit of that turn that it is about: a subject alone does not tell how.
+fn add_reports(
+    timeline: &Timeline<'_>,
+    ending: &Ending<'_>,
+    commits: &[FinalCommit<'_>],
+    outcomes: &mut [Outcome],
+) {
+    for at in (0..timeline.steps.len()).filter(|at| timeline.is_finished_report(*at)) {
+        let turn = ending.turn(at);
+        let told: Vec<String> = results(timeline.message(at))
+            .into_iter()
+            .filter(|text| !ending.is_stale(text, at))
+            .collect();
+        let words = Words::of(&told.join(" "));
+        let about = (0..commits.len())
+            .filter(|nth| turn.contains(&commits[*nth].at))
+            .max_by_key(|nth| (outcomes[*nth].words().shared(&words), *nth));
+        if let Some(nth) = about {
+            outcomes[nth].details.extend(told);
+        }
     }
 }
 
@@ -246,33 +297,6 @@ fn remembered_changes(
         .collect()
 }
 
-/// Returns the last findings that still held at the end and that completed work does not tell.
-pub(super) fn remembered_findings(observations: &[SessionObservation], done: &[Outcome]) -> Vec<Outcome> {
-    const MAX_FINDINGS: usize = 2;
-    let known = all_words(done);
-    let is_finding = |one: &&SessionObservation| {
-        let title = &one.observation.title;
-        one.observation.kind == ObservationType::Discovery
-            && !one.rejected
-            && one.error_signature.is_none()
-            && !title.starts_with("Issue ")
-            && !Words::of(title).covered_by(&known, SAME_PERCENT)
-    };
-    let mut out: Vec<Outcome> = observations
-        .iter()
-        .rev()
-        .filter(is_finding)
-        .take(MAX_FINDINGS)
-        .map(|one| {
-            let mut found = described(&one.observation);
-            found.line.insert_str(0, "Found: ");
-            found
-        })
-        .collect();
-    out.reverse();
-    out
-}
-
 /// Returns the words of all outcomes.
 pub(super) fn all_words(done: &[Outcome]) -> Words {
     let mut words = Words::default();
@@ -283,15 +307,22 @@ pub(super) fn all_words(done: &[Outcome]) -> Words {
 }
 
 /// Describes a change by the title and the text of its memory.
-fn described(observation: &NewObservation) -> Outcome {
+pub(super) fn described(observation: &NewObservation) -> Outcome {
     let narrative = observation
         .narrative
         .as_deref()
         .map(sentences)
         .unwrap_or_default();
     let narrative = narrative.into_iter().map(str::to_owned);
+    // The reason for a change is told by its memory; the hand-over tells the state.
     let facts = observation.facts.iter().filter(|fact| {
-        !fact.starts_with("Before, ") && !fact.starts_with("In `") && !fact.ends_with(" passed afterwards")
+        !fact.starts_with(BEFORE)
+            && !fact.starts_with("Before, ")
+            && !fact.starts_with("In `")
+            && !fact.ends_with(" passed afterwards")
+            && !fact.starts_with("Commit `")
+            && !fact.starts_with("Pull request #")
+            && !fact.starts_with("Committed")
     });
     let facts = facts.cloned();
     let details = if observation.title.starts_with(NAMED_BY_FILES) {
@@ -437,106 +468,6 @@ static EARLIER: Phrases = Phrases::new("previously|before|old|was|earlier|curren
 /// Words of an impression or a condition, not of a result.
 static UNSURE: Phrases = Phrases::new("might|seems|could be|would");
 
-/// Returns the causes that the reports state, latest first. A session with changes gives its reasons with them: there only
-/// what is called the root cause counts.
-pub(super) fn causes(timeline: &Timeline<'_>, ending: &Ending<'_>, has_changes: bool) -> Vec<String> {
-    let mut out = Vec::new();
-    for at in (0..timeline.steps.len()).rev() {
-        if !timeline.is_finished_report(at) {
-            continue;
-        }
-        let points = || {
-            timeline
-                .message(at)
-                .topics
-                .iter()
-                .flat_map(|topic| topic.points.iter().map(|point| (topic.role, point.text.as_str())))
-        };
-        let is_stated = |text: &str| {
-            is_settled(text)
-                && count_names(text) > 0
-                && !opens_with_pronoun(text)
-                && text.chars().count() <= MAX_CAUSE
-                && !ending.is_stale(text, at)
-                && (!has_changes || ROOT_CAUSES.within(&text.to_lowercase()))
-        };
-        // A labeled cause sums up the sentences around it.
-        let labeled = points().find(|(_, text)| CAUSE_LABELS.starts(&lower_head(text)) && is_stated(text));
-        let cause =
-            labeled.or_else(|| points().find(|(role, text)| is_cause(*role, text) && is_stated(text)));
-        out.extend(cause.map(|(_, text)| text.to_owned()));
-    }
-    out
-}
-
-fn is_cause(role: SectionRole, text: &str) -> bool {
-    let lower = text.to_lowercase();
-    // "Fixes two bugs due to …" tells a change.
-    let first = text.split_whitespace().next().unwrap_or_default();
-    if verb(first).is_some_and(|(base, _)| is_change_verb(base)) {
-        return false;
-    }
-    STATED_CAUSES.within(&lower)
-        || (REASONS.within(&lower) && PROBLEMS.within(&lower))
-        || (role == SectionRole::Cause && has_cause(text))
-}
-
-/// The longest statement of a cause, in characters: often a chain of events.
-const MAX_CAUSE: usize = 380;
-
-/// "The build was broken because …" states a cause; "we skip it because …" does not.
-static REASONS: Phrases = Phrases::new("because|due to");
-static PROBLEMS: Phrases = Phrases::new(concat!(
-    "fails|failed|failing|broken|breaks|broke|slow|slower|crash|crashes|crashed|hangs|hung|wrong|error|errors|bug|",
-    "problem|issue|corrupt|corrupted|missing|lost|leak|leaks|flaky",
-));
-
-static CAUSE_LABELS: Phrases =
-    Phrases::new("the bug:|bug:|cause:|root cause:|the problem:|problem:|the issue:|issue:|why:");
-
-static ROOT_CAUSES: Phrases =
-    Phrases::new("root cause|the cause is|the cause was|was caused by|is caused by");
-
-static STATED_CAUSES: Phrases = Phrases::new(concat!(
-    "root cause|the cause|the culprit|the problem is|the problem was|the issue is|the issue was|the bug is|",
-    "the bug was|caused by|is because|was because|introduced by|introduced in|happens because|fails because|",
-    "failed because",
-));
-
-/// Returns the findings of the last reports of a session without changes: the one of each report that says most.
-pub(super) fn answers(timeline: &Timeline<'_>) -> Vec<String> {
-    const MAX_ANSWERS: usize = 3;
-    let mut out: Vec<String> = Vec::new();
-    for at in (0..timeline.steps.len()).rev() {
-        if out.len() == MAX_ANSWERS {
-            break;
-        }
-        if !timeline.is_finished_report(at) {
-            continue;
-        }
-        let mut all = statements(timeline.message(at));
-        all.retain(|statement| statement.chars().count() <= MAX_STATEMENT && is_settled(statement));
-        let best = all
-            .iter()
-            .find(|statement| describes_change(statement))
-            .or_else(|| all.iter().find(|statement| has_cause(statement)))
-            .or(all.first());
-        out.extend(best.map(|best| {
-            if describes_change(best) {
-                best.clone()
-            } else {
-                format!("Found: {best}")
-            }
-        }));
-    }
-    out.reverse();
-    out
-}
-
-fn is_statement_or_change(statement: &str) -> bool {
-    is_statement(statement) || opens_with_change(statement)
-}
-
 pub(super) fn describes_change(statement: &str) -> bool {
     opens_with_change(statement) || statement.contains(" now ")
 }
@@ -562,21 +493,7 @@ pub(super) fn results(report: &Message) -> Vec<String> {
             && !is_praise(&point.text)
             && (has_cause(&point.text) || !is_first_person(&point.text))
             && point.text.split_whitespace().count() >= MIN_WORDS
+            && deferral(&point.text) != Some(Deferral::PutOff)
     });
     points.map(|point| ended(point.text.clone())).collect()
-}
-
-/// Returns the statements of a report about results: what changed, what was found.
-fn statements(report: &Message) -> Vec<String> {
-    report
-        .points()
-        .filter(|point| is_result(point.role))
-        .filter(|point| {
-            names_subject(&point.text)
-                && !is_first_person(&point.text)
-                && !opens_with_pronoun(&point.text)
-                && is_statement_or_change(&point.text)
-        })
-        .map(|point| point.text.clone())
-        .collect()
 }

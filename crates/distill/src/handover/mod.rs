@@ -5,6 +5,7 @@
 
 mod checks;
 mod done;
+mod found;
 mod open;
 mod requests;
 mod summary;
@@ -18,10 +19,10 @@ use crate::episodes::Timeline;
 use crate::memories::{Ending, Obstacles};
 use backstory_model::{Handover, ObservationType, SessionObservation};
 
-/// The whole hand-over, in characters: about 700 tokens.
-const MAX_CHARS: usize = 2_800;
+/// The whole hand-over, in characters: about 1,200 tokens.
+const MAX_CHARS: usize = 4_800;
 const MAX_FINDINGS: usize = 1;
-const MAX_DECISIONS: usize = 4;
+const MAX_DECISIONS: usize = 8;
 const MAX_TRAPS: usize = 4;
 
 /// Writes the hand-over.
@@ -31,19 +32,19 @@ pub(crate) fn write(
     obstacles: &Obstacles<'_>,
     observations: &[SessionObservation],
 ) -> Handover {
-    let mut done = done::committed(ending);
+    let mut done = done::committed(timeline, ending, observations);
     done.extend(done::uncommitted(timeline, ending, observations, &done));
     let has_changes = !done.is_empty();
     if done.is_empty() {
-        done.extend(done::answers(timeline).into_iter().map(Outcome::from));
+        done.extend(found::answers(timeline, ending));
     }
     if done.is_empty() {
         done.extend(remembered_cause(observations).map(Outcome::from));
     }
-    let causes = done::causes(timeline, ending, has_changes);
+    let causes = found::causes(timeline, ending, has_changes);
     done.splice(0..0, findings(causes, &done));
     if has_changes {
-        done.splice(0..0, done::remembered_findings(observations, &done));
+        done.splice(0..0, found::remembered_findings(observations, &done));
     }
     let mut handover = Handover {
         requests: requests::chosen(timeline),
@@ -65,7 +66,7 @@ pub(crate) fn write(
 /// Writes completed work with as many details as fit: the more was done, the fewer for each. A line without details is worth more
 /// than the details of another.
 fn with_details(done: &[Outcome], max_chars: usize) -> Vec<String> {
-    const LIMITS: [usize; 7] = [1_600, 1_000, 700, 500, 400, 300, 200];
+    const LIMITS: [usize; 10] = [1_800, 1_400, 1_100, 900, 700, 600, 500, 400, 300, 200];
     let written = |limit: usize| done.iter().map(|one| one.text(limit)).collect();
     LIMITS
         .into_iter()

@@ -9,7 +9,7 @@ use crate::english::{
 };
 use crate::episodes::{Step, StepKind, Timeline};
 use crate::memories::{Ending, Failure, Obstacles, describe, is_plan_file};
-use crate::prose::{Message, Section, SectionRole, announces_open_work, plain};
+use crate::prose::{Message, Section, SectionRole, announces_open_work, offered, plain};
 use crate::{Action, PublicationAction, PublicationKind, RunOutcome, TaskState, TurnEnd};
 
 const MAX_ITEMS: usize = 9;
@@ -569,7 +569,17 @@ fn unanswered(timeline: &Timeline<'_>) -> Option<String> {
     let Some(Action::Report(report)) = last_report.and_then(|at| timeline.steps[at].action()) else {
         return None;
     };
-    let question = last_question(report)?;
+    let question = match offered(report) {
+        Some(choice) if choice.options.iter().any(|option| option.key.is_alphabetic()) => {
+            let options: Vec<String> = choice
+                .options
+                .iter()
+                .map(|option| format!("{}. {}", option.key, option.name))
+                .collect();
+            format!("{} {}", choice.question.unwrap_or_default(), options.join("; "))
+        }
+        _ => last_question(report)?,
+    };
     (question.chars().count() <= MAX_QUESTION).then(|| format!("Asked, not answered: {question}"))
 }
 

@@ -1,7 +1,7 @@
 //! The requests of a session in the user's words.
 
 use crate::Action;
-use crate::english::{Phrases, Words, condense, is_output};
+use crate::english::{Phrases, Words, condense, is_output, is_question};
 use crate::episodes::{Step, StepKind, Timeline};
 
 /// A request with its place.
@@ -67,6 +67,13 @@ pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
     if !chosen.iter().all(|request| is_output(&request.line)) {
         chosen.retain(|request| !is_output(&request.line));
     }
+    // Questions on the way belong to the conversation, if there were orders besides.
+    let is_order =
+        |request: &&Request| !is_question(&request.line) || ORDERS.within(&request.line.to_lowercase());
+    if chosen.iter().skip(1).filter(|request| is_order(request)).count() >= MIN_ORDERS {
+        let first = chosen.first().map(|request| request.line.clone());
+        chosen.retain(|request| is_order(request) || Some(&request.line) == first.as_ref());
+    }
     let mut lines: Vec<String> = chosen.into_iter().map(|request| request.line.clone()).collect();
     // Small talk alone is no request, unless work came of it.
     if lines.is_empty() && timeline.steps.iter().any(Step::is_tool_call) {
@@ -74,6 +81,13 @@ pub(crate) fn chosen(timeline: &Timeline<'_>) -> Vec<String> {
     }
     lines
 }
+
+/// With fewer orders, the questions say what the session was about.
+const MIN_ORDERS: usize = 2;
+
+/// Words of a question that asks for work.
+static ORDERS: Phrases =
+    Phrases::new("can you|could you|can we|could we|please|let's|would you|should we|i want|we need");
 
 /// Joins short requests that follow each other; of very many lines the first and the last ones stay.
 pub(super) fn joined(requests: Vec<String>) -> Vec<String> {

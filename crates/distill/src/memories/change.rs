@@ -4,7 +4,8 @@ use super::draft::{Draft, POINTERS, Source};
 use super::ending::Ending;
 use super::kind;
 use crate::english::{
-    Intent, MAX_TITLE, Phrases, Words, code, count_names, fit_title, imperative, intent, is_statement,
+    Intent, Phrases, Words, code, count_names, fit_title, imperative, intent, is_output, is_statement,
+    lower_head, sentences,
 };
 use crate::episodes::{Span, Timeline};
 use crate::{Action, FileChange, Purpose, Replacement, RunOutcome, TurnEnd};
@@ -45,7 +46,7 @@ pub(super) fn drafts(
                 .find(|span| log.end == TurnEnd::Stopped && (span.first..span.end).contains(&first))
                 .and_then(|span| span.request.as_deref());
             let draft = draft(request, &changes(timeline, ending, first..end), others.is_empty());
-            let draft = draft.filter(|draft| ending.is_short || !draft.facts.is_empty());
+            let draft = draft.filter(|_| ending.is_short && others.is_empty());
             out.extend(draft.map(|mut draft| {
                 draft.facts.extend(last_check(timeline, first..end));
                 draft
@@ -71,24 +72,70 @@ fn changes<'a>(
 /// The opening of the title of a plan that names itself by a noun.
 pub(super) const PLAN_TITLE: &str = "Carried out the plan: ";
 
+/// The client's own words for a plan that the user approved.
+const PLAN_REQUEST: &str = "Implement the following plan: ";
+
+/// Returns the title of the plan that a request asks to carry out.
+pub(super) fn planned(request: Option<&str>) -> Option<String> {
+    let plan = request?.strip_prefix(PLAN_REQUEST)?;
+    imperative(plan)
+        .and_then(|order| fit_title(&order))
+        .or_else(|| fit_title(&format!("{PLAN_TITLE}{plan}")))
+}
+
 /// Returns the title that a request gives to the change it asked for.
 pub(super) fn asked(request: Option<&str>) -> Option<String> {
     /// A request with less content, such as "yes, do it", does not say what was changed.
     const MIN_WEIGHT: u32 = 3;
     let request = request?;
-    // The client's own words for a plan that the user approved.
-    let plan = request.strip_prefix("Implement the following plan: ");
-    let request = plan.unwrap_or(request);
-    let order = imperative(request).or_else(|| {
-        if let Some(plan) = plan {
-            return Some(format!("{PLAN_TITLE}{plan}"));
-        }
-        let is_problem = intent(request) == Intent::Fix && is_statement(request) && count_names(request) > 0;
-        let title = is_problem.then(|| format!("Fixed: {}", request.trim_end_matches('.')))?;
-        (title.chars().count() <= MAX_TITLE).then_some(title)
+    let order = sentences(request).into_iter().find_map(ordered).or_else(|| {
+        let first = sentences(request).into_iter().next()?;
+        let is_problem = is_statement(first)
+            && count_names(first) > 0
+            && !is_output(request)
+            && !first.contains(": ")
+            && (intent(request) == Intent::Fix || PROBLEMS.within(&first.to_lowercase()));
+        is_problem.then(|| format!("Fixed: {}", first.trim_end_matches('.')))
     })?;
     fit_title(&order).filter(|title| Words::of(title).weight() >= MIN_WEIGHT && !is_vague(title))
 }
+
+/// Returns the order that a sentence gives, politely or not: "I wonder if we could add a flag?" asks to add a flag.
+fn ordered(sentence: &str) -> Option<String> {
+    let mut rest = sentence.trim().trim_end_matches(['?', '.', '!', ' ']);
+    loop {
+        let lower = lower_head(rest);
+        let Some(opening) = POLITE_ORDERS.at_start(&lower) else {
+            break;
+        };
+        rest = rest.get(opening.len()..)?.trim_start_matches([',', ' ', '-']);
+    }
+    imperative(rest.strip_suffix(" please").unwrap_or(rest))
+}
+
+static POLITE_ORDERS: Phrases = Phrases::new(concat!(
+    "can you|could you|can we|could we|would you|please|i want you to|i'd like you to|i would like you to|i'd like to|",
+    "i wonder if we could|i wonder if we should|maybe we could|maybe|should we|also|and|then|ok|okay|so|if so|yes|yeah|",
+    "great|alright|hmm|hm|now",
+));
+
+/// Words of a review comment that reports a problem.
+static PROBLEMS: Phrases = Phrases::new(concat!(
+    "silently|fails|fail|failing|doesn't|does not|isn't|is not|aren't|never|outdated|wrong|missing|broken|unused|",
+    "duplicate|duplicated|misleading|incorrect|inconsistent|redundant|not included|ignored|lost|overwrites|leaks|",
+    "crashes|omits|unconditionally|blindly|without context|no longer|stale",
+));
+
+/// Reports whether a sentence tells what is or was wrong, not a rule of the outside world.
+pub(super) fn tells_problem(sentence: &str) -> bool {
+    let lower = sentence.replace('’', "'").to_lowercase();
+    PROBLEMS.within(&lower) || PAST_PROBLEMS.within(&lower)
+}
+
+static PAST_PROBLEMS: Phrases = Phrases::new(concat!(
+    "was|were|didn't|did not|wasn't|weren't|couldn't|failed|instead of|error|errors|only|always|even when|even if|",
+    "even though|without|too early|too late|twice|no way|cannot|can't|raises|crash|crashed|overwritten|reused",
+));
 
 /// Reports whether a request does not say what it is about: "commit this", "do the other one as well".
 pub(super) fn is_vague(request: &str) -> bool {
@@ -99,7 +146,7 @@ pub(super) fn is_vague(request: &str) -> bool {
 
 /// Entries of a list that the next reader does not have.
 static ORDINALS: Phrases = Phrases::new(
-    "the first|the second|the third|the last|the other|the others|the rest|the first two|the last two|option",
+    "the first|the second|the third|the last|the other|the others|the rest|the first two|the last two|option|ones|all",
 );
 
 /// Reports whether a request is about the form of the work, not about its matter: "commit this, push".
@@ -113,7 +160,7 @@ pub(super) fn is_chore(request: &str) -> bool {
 
 /// Orders with these verbs do not say what changed.
 static VAGUE: Phrases = Phrases::new(
-    "want|would|could|can|do|make|go|try|continue|use|look|check|run|commit|push|pull|rebase|merge|address|get|see|take|keep|proceed",
+    "follow|clear|implement|review|read|explain|show|tell|figure|find|investigate|research|debug|proceed|start|fetch|want|would|could|can|do|make|go|try|continue|use|look|check|run|commit|push|pull|rebase|merge|address|get|see|take|keep|proceed",
 );
 
 /// Describes the last check of a turn.

@@ -4,7 +4,7 @@ use backstory_model::ObservationType;
 
 use super::draft::{Draft, Source};
 use super::ending::{Ending, FinalCommit, FinalPublication};
-use super::{kind, report, select};
+use super::{kind, report, select, title};
 use crate::english::{Words, code, fit_title, imperative, sentence_case, verb};
 use crate::episodes::Timeline;
 use crate::prose::{Message, plain};
@@ -107,7 +107,7 @@ fn commit_draft(
             draft.subject.clone_from(&report.subject);
         }
         // A title in the words of the request, or one that names a list, is no statement.
-        let is_statement = imperative(&report.title).is_none() && !report::names_list(&report.title);
+        let is_statement = imperative(&report.title).is_none() && !title::names_list(&report.title);
         if is_statement && !Words::of(&report.title).covered_by(&words, SAME_TITLE_PERCENT) {
             report.facts.insert(0, report.title.clone());
         }
@@ -219,6 +219,13 @@ fn publish(ending: &Ending<'_>, publication: &FinalPublication<'_>, out: &mut Ve
         ..Draft::new(Source::Commit, publication.first, title)
     };
     statements.into_iter().for_each(|statement| draft.push(statement));
+    // An issue that the session worked on itself is told by that work.
+    let is_issue = publication.kind == PublicationKind::Issue;
+    if is_issue
+        && (publication.action == PublicationAction::Closed || ending.is_acted_on(&draft.text(), draft.at))
+    {
+        return;
+    }
     // Work after it may well have been on it.
     let is_left = ending.files(publication.first..ending.end()).is_empty();
     if is_left

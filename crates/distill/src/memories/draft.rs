@@ -275,6 +275,10 @@ pub(super) fn is_generality(title: &str) -> bool {
         .first()
         .and_then(|word| verb(word))
         .is_some_and(|(_, form)| form == Form::Past);
+    // "Fixed in `a.rs`" says where.
+    if opens_with_verb && words.get(1).is_some_and(|word| matches!(*word, "in" | "at")) {
+        return true;
+    }
     let counts = words.get(1).is_some_and(|word| COUNTS.contains(word));
     let is_vague = words.iter().skip(2).any(|word| COUNTED.contains(word));
     (opens_with_verb && counts && is_vague) || GENERALITIES.starts(&lower)
@@ -350,6 +354,9 @@ pub(crate) fn title_of(statement: &str) -> Option<String> {
     if REFERENCES.within(&outside_code(&title).to_lowercase()) {
         return None;
     }
+    if VAGUE_SUBJECTS.starts(&title.to_lowercase()) && count_names(&title) == 0 {
+        return None;
+    }
     let labeled = without_code_label(&title);
     if labeled.len() < title.len() && !is_statement(labeled) && !opens_with_change(labeled) {
         return None;
@@ -378,16 +385,21 @@ static COPULAS: Phrases =
 static MID_THOUGHT: Phrases = Phrases::new(concat!(
     "yes|yeah|yep|no|exactly|right|so|then|and|but|also|if you|when you|when we|when i|you can|you could|you should|",
     "first|second|third|finally|option|step|thread|either|one option|another option|for example|e.g|given|since you|",
-    "as you|looks like|it looks",
+    "as you|looks like|it looks|based on|here's|here is|here are",
 ));
 
 /// Words in a title that point outside of it.
 static REFERENCES: Phrases =
     Phrases::new("this|these|those|instead|above|below|following|former|latter|same thing");
 
+/// "The issue was a missing space" does not say where.
+static VAGUE_SUBJECTS: Phrases = Phrases::new(
+    "the issue|the problem|the bug|the fix|the error|the code|the function|the change|the cause",
+);
+
 /// Openings of a statement about a moment, or about the sentence before it.
 static PASSING: Phrases = Phrases::new(
-    "the current state|currently|similarly|likewise|at this point|so far|for now|in progress|still",
+    "the current state|currently|previously|similarly|likewise|at this point|so far|for now|in progress|still|the test|the tests",
 );
 
 /// "Line 23 — `exhaustive` is enabled" is about `exhaustive`.

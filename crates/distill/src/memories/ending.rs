@@ -458,10 +458,13 @@ fn removed_names<'a>(timeline: &Timeline<'a>) -> HashMap<&'a str, usize> {
 fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
     let mut current: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut stashed: HashMap<&str, Vec<usize>> = HashMap::new();
+    let checkouts = checkouts(timeline);
     for (at, step) in timeline.steps.iter().enumerate() {
         match step.action() {
             Some(Action::Change(change)) if !change.scratch => match &change.kind {
                 ChangeKind::Restored if change.path == "." => stashed = std::mem::take(&mut current),
+                // The working copy is gone, the change was made.
+                ChangeKind::Deleted if checkouts.contains(file_name(&change.path)) => {}
                 // A folder goes with everything in it.
                 ChangeKind::Deleted | ChangeKind::Restored => {
                     current.retain(|path, _| !is_within(path, &change.path));
@@ -491,6 +494,20 @@ fn final_paths<'a>(timeline: &Timeline<'a>) -> HashMap<usize, &'a str> {
     current
         .into_iter()
         .flat_map(|(path, steps)| steps.into_iter().map(move |at| (at, path)))
+        .collect()
+}
+
+/// Returns the names of the folders that the session cloned or added as worktrees.
+fn checkouts<'a>(timeline: &Timeline<'a>) -> HashSet<&'a str> {
+    let commands = timeline.steps.iter().filter_map(|step| match step.action() {
+        Some(Action::Run(run)) => Some(run.command.as_str()),
+        _ => None,
+    });
+    commands
+        .flat_map(simple_commands)
+        .filter(|command| command.starts_with("git clone ") || command.starts_with("git worktree add "))
+        .flat_map(str::split_whitespace)
+        .map(|word| file_name(word.trim_end_matches('/').trim_end_matches(".git")))
         .collect()
 }
 

@@ -17,6 +17,7 @@ pub(crate) fn of_change(prefix: Option<&str>, subject: &str, files: &[&str]) -> 
     let first = subject
         .split_whitespace()
         .find(|word| !matches!(word.to_lowercase().as_str(), "successfully" | "also"));
+    let first = first.map(|word| word.trim_end_matches(':'));
     match first.and_then(verb).map(|(base, _)| base) {
         _ if is_supporting => ObservationType::Change,
         Some("fix" | "resolve" | "correct" | "prevent" | "repair" | "guard") => ObservationType::Bugfix,
@@ -60,12 +61,16 @@ pub(crate) const fn of_intent(intent: Intent) -> ObservationType {
 }
 
 pub(crate) fn is_test_or_text(file: &str) -> bool {
-    let lower = file.to_lowercase();
-    let name = lower.rsplit('/').next().unwrap_or(&lower);
-    let is_test_folder = lower
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let is_test_folder = file
         .split('/')
         .any(|part| matches!(part, "test" | "tests" | "spec" | "__tests__"));
-    is_test_folder || name.contains("test") || name.contains("spec") || is_text(name)
+    // "LoaderTest.java", "test_loader.py", "testutil.go", but not "latest.rs" or "inspect.rs".
+    let lower = name.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    let is_test = name.contains("Test")
+        || words.any(|word| word.starts_with("test") || matches!(word, "spec" | "specs" | "conftest"));
+    is_test_folder || is_test || is_text(&lower)
 }
 
 fn is_text(name: &str) -> bool {
@@ -118,6 +123,18 @@ mod tests {
                 None,
                 "Add regression tests",
                 vec!["tests/a.rs"],
+                ObservationType::Change,
+            ),
+            (
+                None,
+                "Add a `--latest` flag",
+                vec!["src/latest.rs", "src/inspect.rs"],
+                ObservationType::Feature,
+            ),
+            (
+                None,
+                "Add a `--json` flag",
+                vec!["LoaderTest.java", "loader_test.go", "a.spec.ts"],
                 ObservationType::Change,
             ),
             (

@@ -12,6 +12,7 @@ mod kind;
 mod obstacle;
 mod report;
 mod select;
+mod title;
 mod user;
 
 use std::collections::HashMap;
@@ -25,12 +26,15 @@ pub(crate) use draft::{Draft, ended, is_first_person};
 use ending::mentioned;
 pub(crate) use ending::{Ending, FinalCommit, FinalPublication};
 pub(crate) use obstacle::{Failure, Obstacles, describe, find_obstacles};
-pub(crate) use report::{NAMED_BY_FILES, is_praise};
+pub(crate) use report::{BEFORE, is_praise};
+pub(crate) use title::{NAMED_BY_FILES, asked_question};
 
 use crate::Action;
-use crate::english::{Intent, Words, cut_at_word, intent};
+use crate::english::{
+    Intent, Phrases, Words, condense, count_names, cut_at_word, intent, is_output, lower_head, sentences,
+};
 use crate::episodes::{Span, StepKind, Timeline};
-use crate::prose::{Message, SectionRole, Topic};
+use crate::prose::{Message, SectionRole, Topic, offered};
 
 /// Drafts and selects the memories of a session.
 pub(crate) fn write(
@@ -41,7 +45,9 @@ pub(crate) fn write(
     skipped: Option<Source>,
 ) -> Vec<SessionObservation> {
     let mut drafts = drafts(timeline, spans, ending, obstacles);
-    drafts.retain(|draft| Some(draft.source) != skipped && !is_overtaken(draft, ending));
+    drafts.retain(|draft| {
+        Some(draft.source) != skipped && !is_overtaken(draft, ending) && !is_refuted(timeline, draft, ending)
+    });
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
     chosen.sort_by_key(|(_, draft)| (draft.at, draft.source));
@@ -67,6 +73,31 @@ fn is_overtaken(draft: &Draft, ending: &Ending<'_>) -> bool {
     let later = ending.files(end..ending.end());
     !mentioned(&later, &text).is_empty() || is_review(&text) || ending.is_acted_on(&text, draft.at)
 }
+
+/// Reports whether the user's next message says that a reported change does not work: what the turns after it tell is true.
+fn is_refuted(timeline: &Timeline<'_>, draft: &Draft, ending: &Ending<'_>) -> bool {
+    if draft.source != Source::Report || draft.kind.is_some() || !ending.changes_in_turn(draft.at) {
+        return false;
+    }
+    let next = timeline.steps[ending.turn(draft.at).end..]
+        .iter()
+        .find_map(|step| match step.kind {
+            StepKind::Prompt(text) => Some(text),
+            StepKind::Entry(_) => None,
+        });
+    next.is_some_and(|text| {
+        STILL_BROKEN.within(&lower_head(text).replace('’', "'"))
+            || condense(text).is_some_and(|line| is_output(&line) && FAILURES.within(&line.to_lowercase()))
+    })
+}
+
+static STILL_BROKEN: Phrases = Phrases::new(concat!(
+    "still not working|still doesn't|still does not|still fails|still failing|still broken|still happens|still see|",
+    "still seeing|still get|still getting|still the same|still shows|still have|same error|same issue|same problem|",
+    "same result|doesn't work|does not work|didn't work|did not work|not working|didn't fix|didn't help|is failing now",
+));
+
+static FAILURES: Phrases = Phrases::new("error|errors|failed|fail|fatal|panic|exception|traceback");
 
 /// Reports whether a text grades findings or offers options.
 fn is_review(text: &str) -> bool {
@@ -99,9 +130,12 @@ fn drafts(
         match (step.kind, step.action()) {
             // A plan that was written down is open work.
             (_, Some(Action::Report(_))) if only_plans(ending, at) => {}
-            (_, Some(Action::Report(_))) => {
+            (_, Some(Action::Report(text))) => {
                 let request = spans[episode_of(spans, at) as usize - 1].request.as_deref();
-                reports.extend(report::drafts(timeline.message(at), at, request, ending));
+                // Options are open until the user chooses, and then the choice is a memory.
+                let before_options = offered(text).map(|choice| Message::read(&text[..choice.start]));
+                let message = before_options.as_ref().unwrap_or(timeline.message(at));
+                reports.extend(report::drafts(message, at, request, ending));
             }
             (StepKind::Prompt(text), _) if is_document(text) => plans.push((at, Message::read(text))),
             (_, Some(Action::Plan { .. })) => plans.push((at, timeline.message(at).clone())),
@@ -124,6 +158,7 @@ fn drafts(
         .drafts
         .iter()
         .filter(|draft| !is_vindicated(ending, draft))
+        .filter(|draft| draft.rejected || obstacle::is_lasting(timeline, ending, draft))
     {
         match reports
             .iter_mut()
@@ -193,7 +228,11 @@ fn carry_out(ending: &Ending<'_>, drafts: &mut [Draft], at: usize, plan: &mut Me
         .filter(|draft| report::describes_changes(draft))
         .max_by_key(|draft| draft.at);
     if let Some(host) = host.filter(|_| ending.changes_in_turn(at)) {
-        let is_problem = |topic: &mut Topic| matches!(topic.role, SectionRole::Problem | SectionRole::Cause);
+        let is_problem = |topic: &mut Topic| {
+            let tells_cause = |heading: &String| heading.to_lowercase().contains("cause");
+            topic.role == SectionRole::Problem
+                || (topic.role == SectionRole::Cause && topic.heading.as_ref().is_none_or(tells_cause))
+        };
         let problem = Message {
             topics: plan.topics.extract_if(.., is_problem).collect(),
             ..Message::default()
@@ -261,7 +300,7 @@ fn observation(
     key: String,
     draft: Draft,
 ) -> SessionObservation {
-    const MAX_FILES: usize = 6;
+    const MAX_FILES: usize = 12;
     let episode = episode_of(spans, draft.at);
     let span = &spans[episode as usize - 1];
     let text = draft.text();
@@ -366,6 +405,9 @@ fn kind_of(draft: &Draft, request: Intent, files_modified: &[&str], has_changes:
     }
     let is_supporting =
         !files_modified.is_empty() && files_modified.iter().all(|file| kind::is_test_or_text(file));
+    if !is_supporting && request == Intent::Fix && kind::tells_fix(&draft.text()) {
+        return ObservationType::Bugfix;
+    }
     let title = draft::without_code_label(&draft.title);
     match kind::of_change(None, title, files_modified) {
         ObservationType::Change if is_supporting || draft.source == Source::Commit => ObservationType::Change,
@@ -384,15 +426,43 @@ fn circumstances(span: &Span, text: &str) -> Option<String> {
     let words = request
         .split_whitespace()
         .filter(|word| word.contains(char::is_alphabetic));
-    if words.count() < MIN_WORDS || change::is_chore(request) {
+    if words.count() < MIN_WORDS || change::is_chore(request) || is_approval(request) {
         return None;
     }
     let is_said = Words::of(request).covered_by(&Words::of(text), SAID_PERCENT);
-    (!is_said).then(|| cut_at_word(request, MAX_REQUEST))
+    (!is_said).then(|| quoted(request))
 }
 
-/// The part of a request that a memory quotes, in characters.
-const MAX_REQUEST: usize = 200;
+/// "Want me to make that change? yes" and "yes, do it please" agree to something that the next reader does not have.
+fn is_approval(request: &str) -> bool {
+    const MIN_WEIGHT: u32 = 6;
+    let lower = request.to_lowercase();
+    let agrees = AGREEMENTS.starts(&lower) || lower.starts_with("want me to ");
+    agrees && (count_names(request) == 0 || Words::of(request).weight() < MIN_WEIGHT)
+}
+
+static AGREEMENTS: Phrases =
+    Phrases::new("yes|yeah|yep|ok|okay|sure|go ahead|sounds good|perfect|great|please do|do it");
+
+/// Returns the part of a request that a memory quotes: whole sentences, as many as fit.
+fn quoted(request: &str) -> String {
+    const MAX_CHARS: usize = 320;
+    let mut out = String::new();
+    for sentence in sentences(request) {
+        if out.chars().count() + sentence.chars().count() >= MAX_CHARS {
+            break;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(sentence);
+    }
+    if out.is_empty() {
+        cut_at_word(request, MAX_CHARS)
+    } else {
+        out
+    }
+}
 
 fn turn_start(timeline: &Timeline<'_>, at: usize) -> usize {
     let turn = timeline.steps[at].turn;

@@ -75,6 +75,14 @@ pub(super) fn join(ending: &Ending<'_>, obstacle: &Draft, report: &mut Draft) {
     report.evidence.extend(obstacle.evidence.iter().cloned());
 }
 
+/// Reports whether a resolved failure can come back: it was there before the turn changed anything, or no change resolved it.
+/// One that the work itself brought about is gone with it.
+pub(super) fn is_lasting(timeline: &Timeline<'_>, ending: &Ending<'_>, obstacle: &Draft) -> bool {
+    let is_check = matches!(timeline.steps[obstacle.at].action(), Some(Action::Run(run))
+        if matches!(run.purpose, Purpose::Test | Purpose::Build | Purpose::Lint));
+    !is_check || obstacle.kind != Some(ObservationType::Bugfix) || is_before_changes(ending, obstacle.from)
+}
+
 /// Reports whether the turn of a step had not changed anything yet.
 fn is_before_changes(ending: &Ending<'_>, at: usize) -> bool {
     ending.files(ending.turn(at).start..at).is_empty()
@@ -331,13 +339,7 @@ fn resolved(
         reasons.retain(|reason| reason.text.contains(program));
     }
     let title = if is_variant {
-        let program = |command: &str| code(command.split_whitespace().next().unwrap_or_default());
-        let title = format!(
-            "{} fails here; {} works",
-            program(failure.command),
-            program(command)
-        );
-        Some(title).filter(|title| title.chars().count() <= MAX_TITLE)
+        variant_title(failure, command)
     } else {
         let causes = || reasons.iter().filter(|reason| has_cause(&reason.text));
         causes()
@@ -442,6 +444,35 @@ fn failure_title(failure: &Failure<'_>) -> Option<String> {
 
 /// A shorter message does not say what is wrong.
 const MIN_MESSAGE_WORDS: usize = 3;
+
+/// "`python3` runs `tests/run.py` here; `python` fails: `SyntaxError: invalid syntax`". A one-line probe shows nothing that lasts.
+fn variant_title(failure: &Failure<'_>, passed: &str) -> Option<String> {
+    let (failed, arguments) = failure.command.split_once(' ')?;
+    let works = passed.split_whitespace().next()?;
+    let target = arguments.split_whitespace().find(|word| !word.starts_with('-'))?;
+    if arguments.starts_with("-c") || arguments.starts_with("-e") {
+        return None;
+    }
+    let whole = failure.error.map(|error| {
+        format!(
+            "{} fails on {}: {}; {} works",
+            code(failed),
+            code(target),
+            code(quote(&error.line)),
+            code(works)
+        )
+    });
+    let short = format!(
+        "{} fails on {}; {} works",
+        code(failed),
+        code(target),
+        code(works)
+    );
+    whole
+        .filter(|title| title.chars().count() <= MAX_TITLE)
+        .or(Some(short))
+        .filter(|title| title.chars().count() <= MAX_TITLE)
+}
 
 /// Returns an error line without the position in front of it: `src/a.rs:3:9: message`.
 fn message_of(line: &str) -> &str {

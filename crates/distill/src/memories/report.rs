@@ -5,17 +5,17 @@
 
 use backstory_model::ObservationType;
 
-use super::draft::{
-    Draft, Source, Statement, choose_title, ended, is_first_person, is_generality, is_outcome, opens_vaguely,
-    title_of,
+use super::draft::{Draft, Source, Statement, ended, is_first_person, is_generality, is_outcome};
+use super::ending::Ending;
+use super::select;
+use super::title::{
+    STATES, asked_question, changed_files, is_flow, is_state_of_work, listed_changes, tells_change,
+    tells_changes, title, told_change,
 };
-use super::ending::{Ending, mentioned};
-use super::{change, kind::is_test_or_text, select};
 use crate::Action;
 use crate::english::{
-    Form, Phrases, Words, code, count_names, deferral, fit_title, has_cause, is_change_verb, is_guess,
-    is_statement, is_weighing, opens_with_change, opens_with_pronoun, outside_code, sentence_case, sentences,
-    verb,
+    Phrases, Words, count_names, fit_title, has_cause, is_guess, is_statement, is_weighing,
+    opens_with_change, opens_with_pronoun, outside_code, sentence_case, sentences,
 };
 use crate::episodes::Timeline;
 use crate::prose::{Message, Point, SectionRole, Topic};
@@ -26,6 +26,13 @@ const MAX_STATEMENT: usize = 700;
 const MIN_SUBJECT: usize = 240;
 /// A list under a heading becomes statements of this length, in characters.
 const MAX_JOINED: usize = 420;
+
+/// Words of a check that does not pass at the end of a report.
+static FAILING: Phrases =
+    Phrases::new("tests failing|test failing|are failing|is failing|still fails|still fail|still failing");
+
+/// A shorter title is a name without a statement.
+const MIN_TITLE_WORDS: usize = 3;
 
 /// The statements under one heading.
 struct Part {
@@ -95,6 +102,8 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
         out.extend(decisions.filter_map(|statement| decision(at, statement)));
     }
     let changes = ending.changes_in_turn(at);
+    // The answer to a question is about what the question names.
+    let question = request.filter(|_| !changes).and_then(asked_question);
     // An answer is about one question.
     let is_long = changes && parts.iter().map(Part::chars).sum::<usize>() > select::MAX_CHARS;
     let mut whole = Part {
@@ -114,17 +123,34 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
         if part.statements.is_empty() {
             continue;
         }
-        let request = request.filter(|_| changes && nth == 0);
+        let order = request.filter(|_| changes && nth == 0);
         let is_finding = |title: &String| {
-            has_cause(title)
-                || !(is_state_of_work(title)
-                    || is_flow(title)
-                    || !changes && STATES.within(&title.to_lowercase()))
+            !title.starts_with("If ")
+                && title.split_whitespace().count() >= MIN_TITLE_WORDS
+                && (has_cause(title)
+                    || !(is_state_of_work(title)
+                        || is_flow(title)
+                        || !changes && STATES.within(&title.to_lowercase())))
         };
-        let named = || first_change(&part).or_else(|| changed_files(ending, at, &part));
-        let title = title(&part, request)
-            .filter(is_finding)
+        // "Fixed all three bugs. However, two tests are failing": the fix is not what the next session needs to know.
+        let is_unfinished = message
+            .points()
+            .any(|point| FAILING.within(&point.text.to_lowercase()));
+        let is_kept_claim = |title: &String| !(is_unfinished && title.starts_with("Fix"));
+        let named = || {
+            told_change(&part.statements)
+                .or_else(|| listed_changes(&part.statements))
+                .or_else(|| changed_files(ending, at, &part.statements))
+        };
+        let stated = title(part.heading.as_deref(), &part.statements, order, changes)
+            .filter(|title| is_finding(title) && is_kept_claim(title))
             .or_else(|| named().filter(|_| nth == 0 && tells_changes(&part.statements)));
+        let title = match question.as_ref().filter(|_| nth == 0) {
+            Some(question) => stated
+                .filter(|title| has_cause(title) && count_names(title) > 0)
+                .or_else(|| Some(question.clone())),
+            None => stated,
+        };
         let Some(title) = title else { continue };
         let mut draft = Draft::new(Source::Report, at, title);
         // Text after a list is about the list: it stays behind it.
@@ -136,7 +162,12 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
                 ..statement
             });
         }
-        if is_complete(&draft, ending) {
+        let is_kept = if changes {
+            is_complete(&draft, ending)
+        } else {
+            explains(&draft, ending)
+        };
+        if is_kept {
             out.push(draft);
         }
     }
@@ -144,78 +175,6 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
         out.extend(plain_outcome(message, at, ending));
     }
     out
-}
-
-/// Reports whether several statements tell changes.
-fn tells_changes(statements: &[Statement]) -> bool {
-    const MIN_CHANGES: usize = 2;
-    let changes = statements
-        .iter()
-        .filter(|statement| tells_change(&statement.text));
-    changes.count() >= MIN_CHANGES
-}
-
-/// Names a list of changes by the first one that names its subject, and says that there are others.
-fn first_change(part: &Part) -> Option<String> {
-    const MAX_CHARS: usize = 92;
-    let changes = || {
-        part.statements
-            .iter()
-            .filter(|one| tells_change(&one.text) && deferral(&one.text).is_none())
-    };
-    let first = changes()
-        .filter_map(|one| fit_title(one.title.as_ref()?))
-        .find(|title| {
-            title.chars().count() <= MAX_CHARS
-                && count_names(title) > 0
-                && tells_change(title)
-                && is_outcome(title)
-        })?;
-    Some(match changes().count() {
-        1 => first,
-        2 => format!("{first}{ONE_MORE}"),
-        count => format!("{first}, and {}{MORE}", count - 1),
-    })
-}
-
-const ONE_MORE: &str = ", and another change";
-const MORE: &str = " more changes";
-
-/// Reports whether a title only names the list below it.
-pub(super) fn names_list(title: &str) -> bool {
-    title.starts_with(NAMED_BY_FILES) || title.ends_with(ONE_MORE) || title.ends_with(MORE)
-}
-
-/// The opening of a title that names changed files.
-pub(crate) const NAMED_BY_FILES: &str = "Changes to ";
-
-/// Names a report by the changed files that it names, or by those of its turn: nothing else stands for a list of changes.
-fn changed_files(ending: &Ending<'_>, at: usize, part: &Part) -> Option<String> {
-    const MAX_FILES: usize = 3;
-    let texts: Vec<&str> = part.statements.iter().map(|one| one.text.as_str()).collect();
-    let mut files = mentioned(&ending.files(0..at + 1), &texts.join(" "));
-    if files.is_empty() {
-        files = ending.files(ending.turn(at));
-    }
-    files.sort_by_key(|file| is_test_or_text(file));
-    let names: Vec<String> = files
-        .iter()
-        .take(MAX_FILES)
-        .map(|file| code(file.rsplit('/').next().unwrap_or(file)))
-        .collect();
-    let (last, others) = names.split_last()?;
-    let list = if others.is_empty() {
-        last.clone()
-    } else if files.len() > MAX_FILES {
-        format!(
-            "{}, {last} and {} more",
-            others.join(", "),
-            files.len() - MAX_FILES
-        )
-    } else {
-        format!("{} and {last}", others.join(", "))
-    };
-    Some(format!("{NAMED_BY_FILES}{list}"))
 }
 
 /// Returns the first statement of a report about changes that names nothing: "Cache misses are logged at level debug".
@@ -234,78 +193,6 @@ fn plain_outcome(message: &Message, at: usize, ending: &Ending<'_>) -> Option<Dr
     };
     let point = message.points().find(is_plain)?;
     Some(Draft::new(Source::Report, at, fit_title(&point.text)?))
-}
-
-/// The state of a branch or of the work at one moment is no finding.
-static STATES: Phrases = Phrases::new(concat!(
-    "clean|pushed|unpushed|uncommitted|merged|mergeable|up to date|ready|in sync|waiting|running|",
-    "in progress|done|passes|passing|green",
-));
-
-/// "The branch now has no open issues" tells the state of the work, with or without changes.
-fn is_state_of_work(text: &str) -> bool {
-    STATE_SUBJECTS.starts(&text.to_lowercase()) && count_names(text) == 0
-}
-
-/// "User commits → the hook fires" is a line of a diagram; "Renamed `a` → `b`" is a statement.
-fn is_flow(title: &str) -> bool {
-    title.contains(" → ") && !opens_with_change(title)
-}
-
-static STATE_SUBJECTS: Phrases = Phrases::new(
-    "the branch|this branch|the pr|this pr|the pull request|the working tree|everything|all changes|all tests|all of",
-);
-
-/// Titles a part: its heading if that states something, the request for changes that the user described, or the statement that
-/// says most.
-fn title(part: &Part, request: Option<&str>) -> Option<String> {
-    let heading = part
-        .heading
-        .as_deref()
-        .filter(|heading| opens_with_change(heading) || is_statement(heading))
-        .and_then(title_of)
-        .filter(|title| is_outcome(title));
-    let opening = || {
-        part.statements
-            .iter()
-            .take(2)
-            .filter(|statement| !statement.is_item)
-            .find_map(|statement| title_of(statement.title.as_deref()?))
-            .filter(|title| is_outcome(title))
-            .filter(|title| has_cause(title) || tells_new_state(title) || !opens_vaguely(title))
-    };
-    let says_most = |title: &String| {
-        has_cause(title) || tells_new_state(title) || (opens_with_change(title) && count_names(title) > 0)
-    };
-    let explained = || opening().filter(says_most);
-    heading
-        .or_else(explained)
-        .or_else(|| change::asked(request).filter(|title| is_specific(title)))
-        .or_else(opening)
-        .or_else(|| change::asked(request))
-        .or_else(|| {
-            // One entry of a list does not stand for the others.
-            let candidates: Vec<Statement> = match part.statements.as_slice() {
-                [only] => vec![only.clone()],
-                all => all.iter().filter(|one| !one.is_item).cloned().collect(),
-            };
-            choose_title(&candidates, part.heading.as_deref()).filter(|title| is_outcome(title))
-        })
-}
-
-/// "The cache now holds 512 entries" says by itself what changed; "The check is now in one place" does not.
-fn tells_new_state(title: &str) -> bool {
-    let is_exact = count_names(title) > 0 || title.contains(|c: char| c.is_ascii_digit());
-    NOW.within(&title.to_lowercase()) && is_exact
-}
-
-/// Reports whether a request names the change as well as a report could.
-fn is_specific(title: &str) -> bool {
-    const MIN_WEIGHT: u32 = 8;
-    count_names(title) > 0
-        || title.starts_with("Fix: ")
-        || title.starts_with(change::PLAN_TITLE)
-        || Words::of(title).weight() >= MIN_WEIGHT
 }
 
 /// Reports whether a statement says what was decided and why.
@@ -450,12 +337,20 @@ fn tells_reader(sentence: &str, source: Source) -> bool {
     let is_own = source == Source::Commit;
     (is_own || has_cause(sentence) || !(is_praise(sentence) || is_first_person(sentence)))
         && !TALK.starts(&sentence.to_lowercase())
+        && (is_own || has_cause(sentence) || !PROCEEDINGS.starts(&sentence.to_lowercase()))
         && (is_own || !is_guess(sentence))
 }
 
 static FILE_LISTS: Phrases = Phrases::new(concat!(
     "files:|file:|files changed|files modified|modified files|changed files|files updated|files created|",
     "new files:|location:|locations:",
+));
+
+/// What was done about a review or a branch, not about the code.
+static PROCEEDINGS: Phrases = Phrases::new(concat!(
+    "replied to|reply to|responded to|commented on|all review|all threads|all comments|both threads|both comments|",
+    "no outstanding|no unaddressed|pushed|committed|rebased|rebuild and|resolved the thread|draft pr|pr created|",
+    "the pr|the branch|give it|current state|ready for",
 ));
 
 /// Words to the user.
@@ -469,7 +364,7 @@ pub(crate) fn is_praise(text: &str) -> bool {
 static PRAISE: Phrases = Phrases::new(concat!(
     "well-structured|well structured|well-tested|well-written|well-designed|clean refactoring|is correct|are correct|",
     "is the right approach|clearly explains|looks correct|look correct|looks solid|good coverage|good test coverage|",
-    "looks good|nicely|no concerns",
+    "looks good|look good|nicely|no concerns",
 ));
 
 /// Reports whether a heading is the name of a file.
@@ -501,10 +396,7 @@ fn labeled(heading: &str, statements: Vec<Statement>) -> Vec<Statement> {
 pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &mut Draft) {
     /// A reason with fewer shared words is about something else.
     const MIN_SHARED: u32 = 4;
-    let has_problem = draft
-        .narrative
-        .iter()
-        .any(|text| text.starts_with("Before the change"));
+    let has_problem = draft.facts.iter().any(|text| text.starts_with(BEFORE));
     if has_problem || !ending.changes_in_turn(draft.at) || has_cause(&draft.text()) {
         return;
     }
@@ -517,6 +409,7 @@ pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &m
             && !opens_with_pronoun(text)
             && !is_first_person(text)
             && !is_weighing(text)
+            && !SOLUTIONS.within(&text.to_lowercase())
             && !ending.is_stale(text, draft.at)
             && Words::of(text).shared(&known) >= MIN_SHARED
     };
@@ -530,70 +423,69 @@ pub(super) fn add_reason(timeline: &Timeline<'_>, ending: &Ending<'_>, draft: &m
         .rfind(|point| is_reason(&point.text));
     if let Some(reason) = reason {
         draft
-            .narrative
-            .push(format!("Before the change: {}", ended(reason.text.clone())));
+            .facts
+            .insert(0, format!("{BEFORE}: {}", ended(reason.text.clone())));
     }
 }
 
 /// Puts the problem that a change solved in front of its memory while there is room.
 pub(super) fn add_problem(host: &mut Draft, statements: Vec<Statement>) {
-    let mut room = select::MAX_CHARS.saturating_sub(host.text().chars().count());
-    let mut lines: Vec<String> = Vec::new();
+    let room = select::MAX_CHARS.saturating_sub(host.text().chars().count());
+    let mut problem = String::new();
     for statement in statements {
         let line = ended(statement.text);
-        let line = if lines.is_empty() {
-            format!("Before the change: {line}")
-        } else {
-            line
-        };
-        let length = line.chars().count() + 1;
-        if length > room {
+        if problem.chars().count() + line.chars().count() + BEFORE.len() > room {
             break;
         }
-        room -= length;
-        lines.push(line);
+        problem.push(' ');
+        problem.push_str(&line);
     }
-    host.narrative.splice(0..0, lines);
+    if !problem.is_empty() {
+        host.facts.insert(0, format!("{BEFORE}:{problem}"));
+    }
+}
+
+/// Words about what to do, not about the state that a change ended.
+static SOLUTIONS: Phrases = Phrases::new("the fix|the solution|the approach|let me|let's|will|to fix");
+
+/// The label of the state that a change ended.
+pub(crate) const BEFORE: &str = "Before the change";
+
+/// Reports whether an answer explains something: its title gives the reason, or its text does and names enough. Anything shorter
+/// needs the conversation around it.
+fn explains(draft: &Draft, ending: &Ending<'_>) -> bool {
+    const MIN_CHARS: usize = 200;
+    const MIN_NAMES: usize = 3;
+    let body = format!("{} {}", draft.narrative.join(" "), draft.facts.join(" "));
+    let is_told = body.chars().count() >= MIN_CHARS && count_names(&body) >= MIN_NAMES && has_cause(&body);
+    is_told
+        || draft.kind.is_some()
+        || (has_cause(&draft.title) && (ending.is_short || count_names(&draft.title) > 0))
+        || (ending.is_short && tells_change(&draft.title))
 }
 
 /// Reports whether a draft is worth a memory. A single sentence of a report is, if it gives its reason or describes a change:
 /// then the changed files are its content.
 fn is_complete(draft: &Draft, ending: &Ending<'_>) -> bool {
+    /// A shorter text without a reason is a remark about the change, which the change itself shows.
+    const MIN_CHARS: usize = 130;
+    let body = format!("{} {}", draft.narrative.join(" "), draft.facts.join(" "));
+    let is_remark = body.chars().count() < MIN_CHARS && !has_cause(&draft.text());
     // In a long session, a single sentence without a reason says too little beside its other memories.
     has_cause(&draft.title)
         || (ending.is_short
             && (describes_changes(draft)
                 || (ending.changes_in_turn(draft.at) && !UNRESOLVED.within(&draft.title.to_lowercase()))))
-        || draft.has_content()
+        || (draft.has_content() && !is_remark)
 }
 
 /// Words of a sentence that reports a problem, not an outcome.
 static UNRESOLVED: Phrases =
     Phrases::new("still|fail|fails|failed|failing|cannot|can't|could not|couldn't|not yet|broken");
 
-/// "Now uses x", "compares y now": the state after a change.
-static NOW: Phrases = Phrases::new("now");
-
 /// Reports whether a draft describes completed changes.
 pub(super) fn describes_changes(draft: &Draft) -> bool {
     let texts = || draft.narrative.iter().chain(&draft.facts);
     let changed = texts().filter(|text| tells_change(text)).count();
     tells_change(&draft.title) || (changed > 0 && changed * 4 >= texts().count())
-}
-
-/// Reports whether a statement tells a completed change.
-fn tells_change(text: &str) -> bool {
-    /// "`a.rs`: `load()` — Added a flag" has two.
-    const MAX_LABELS: usize = 2;
-    let after_labels = text
-        .match_indices([':', '—', '-'])
-        .filter_map(|(at, label)| text[at + label.len()..].strip_prefix(' '));
-    std::iter::once(text)
-        .chain(after_labels.take(MAX_LABELS))
-        .any(|text| {
-            let opening = verb(text.split_whitespace().next().unwrap_or_default());
-            opening.is_some_and(|(base, form)| is_change_verb(base) || form == Form::Past)
-        })
-        || NOW.within(&text.to_lowercase())
-        || text.starts_with("The fix ")
 }

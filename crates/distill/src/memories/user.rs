@@ -2,14 +2,14 @@
 
 use backstory_model::ObservationType;
 
-use super::draft::{Draft, POINTERS, Source, ended, title_of};
-use crate::Action;
+use super::draft::{Draft, POINTERS, Source, ended, is_first_person, title_of};
 use crate::english::{
-    Phrases, Words, code, count_names, fit_title, has_cause, is_directive, is_instruction, is_question,
-    sentence_case, sentences, strip_openers, without_client_markup,
+    MAX_TITLE, Phrases, Words, code, count_names, fit_title, has_cause, is_directive, is_instruction,
+    is_question, sentence_case, sentences, strip_openers, without_client_markup,
 };
 use crate::episodes::{Step, StepKind, Timeline};
-use crate::prose::{Message, plain};
+use crate::prose::{Message, offered, plain};
+use crate::{Action, AnswerChoice};
 
 /// Longer messages quote plans, logs or reviews: only sentences in the user's own voice count.
 const MAX_OWN_WORDS: usize = 320;
@@ -26,7 +26,14 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
     let mut last_report: Option<(usize, &str)> = None;
     for (at, step) in timeline.steps.iter().enumerate() {
         let draft = match (step.kind, step.action()) {
-            (_, Some(Action::UserAnswer { question, answer })) => answered(question, answer, at),
+            (
+                _,
+                Some(Action::UserAnswer {
+                    question,
+                    answer,
+                    choice,
+                }),
+            ) => answered(question, answer, choice.as_ref(), at),
             (
                 _,
                 Some(Action::Refused {
@@ -34,7 +41,7 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
                     words: Some(words),
                     ..
                 }),
-            ) => refused(target.as_deref(), words, at),
+            ) => refused(target.as_deref(), words, at, doing(timeline, at)),
             (_, Some(Action::UserMessage(text))) => decided(text, at, is_lasting, doing(timeline, at)),
             (StepKind::Prompt(text), _) => {
                 let question = last_report.and_then(|(_, report)| open_question(report));
@@ -59,7 +66,9 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
                             .and_then(|(at, _)| last_statement(timeline.message(at)))
                             .map(|statement| format!("Said after: “{statement}”"))
                     });
-                decided(text, at, decides, context.clone())
+                last_report
+                    .and_then(|(_, report)| chosen(report, text, at))
+                    .or_else(|| decided(text, at, decides, context.clone()))
                     .or_else(|| approved(text, last_report?.1, context?, at))
             }
             _ => None,
@@ -105,7 +114,7 @@ static CORRECTIONS: Phrases = Phrases::new("meant");
 /// A question about the next step of the work decides nothing that lasts.
 static PROCESS: Phrases = Phrases::new(concat!(
     "do next|ready to|shall i proceed|should i proceed|want to proceed|be committed|commit now|",
-    "continue with|next step",
+    "continue with|next step|this session|execution|would you like me to proceed|commit these|commit this",
 ));
 
 /// "Let's not worry about it" needs the sentence before it.
@@ -133,7 +142,7 @@ fn draft(at: usize, title: String) -> Draft {
     }
 }
 
-fn answered(question: &str, answer: &str, at: usize) -> Option<Draft> {
+fn answered(question: &str, answer: &str, choice: Option<&AnswerChoice>, at: usize) -> Option<Draft> {
     let (question, answer) = (plain(question), plain(answer));
     // The client's mark of the option that the agent prefers.
     let answer = answer.replace(" (Recommended)", "");
@@ -150,11 +159,95 @@ fn answered(question: &str, answer: &str, at: usize) -> Option<Draft> {
     draft
         .narrative
         .push(format!("The user answered “{question}” with “{answer}”."));
+    if let Some(choice) = choice {
+        if let Some(details) = &choice.details {
+            draft.narrative.push(ended(plain(details)));
+        }
+        if !choice.others.is_empty() {
+            let others = choice.others.join("; ").replace(" (Recommended)", "");
+            draft
+                .narrative
+                .push(ended(format!("Not chosen: {}", plain(&others))));
+        }
+    }
     Some(draft)
 }
 
-fn refused(target: Option<&str>, words: &str, at: usize) -> Option<Draft> {
-    let mut draft = decided(words, at, explains_refusal, None)?;
+/// Drafts the option that the user picked, with those that were not.
+fn chosen(report: &str, reply: &str, at: usize) -> Option<Draft> {
+    let choice = offered(report)?;
+    let picked = choice.picked(reply);
+    // Numbered questions are answered, not chosen from.
+    let asks = |text: &str| text.trim_end_matches([')', '*', ' ']).ends_with('?');
+    if picked
+        .iter()
+        .any(|option| asks(&option.name) || asks(&option.details))
+    {
+        return None;
+    }
+    let names: Vec<&str> = picked.iter().map(|option| option.name.as_str()).collect();
+    let name = names.join("; ");
+    let question = choice.question.as_deref().unwrap_or_default();
+    if picked.is_empty() || PROCESS.within(&format!("{question} {name}").to_lowercase()) {
+        return None;
+    }
+    let specific = Some(question).filter(|question| Words::of(question).weight() >= MIN_QUESTION_WEIGHT);
+    let whole = specific.map(|question| format!("{name} ({question})"));
+    let title = whole
+        .filter(|title| title.chars().count() <= MAX_TITLE)
+        .or_else(|| fit_title(&name))?;
+    let mut draft = draft(at, title);
+    for option in &picked {
+        if !option.details.is_empty() {
+            draft
+                .narrative
+                .push(ended(format!("{}: {}", option.name, option.details)));
+        }
+    }
+    if !draft.title.contains(question) && !question.is_empty() {
+        draft.narrative.insert(0, format!("Answer to: “{question}”"));
+    }
+    let others: Vec<&str> = choice
+        .options
+        .iter()
+        .filter(|option| !picked.contains(option))
+        .map(|option| option.name.as_str())
+        .collect();
+    if !others.is_empty() {
+        draft
+            .narrative
+            .push(ended(format!("Not chosen: {}", others.join("; "))));
+    }
+    if picked.iter().any(|option| option.is_recommended) && !choice.reasons.is_empty() {
+        draft
+            .narrative
+            .push(ended(format!("Reasons given: {}", choice.reasons.join("; "))));
+    }
+    let reply = plain(reply.trim());
+    if reply.split_whitespace().count() >= MIN_WORDS && reply.chars().count() <= MAX_OWN_WORDS {
+        draft.narrative.push(format!("User: “{reply}”"));
+    }
+    (draft
+        .narrative
+        .iter()
+        .map(|line| line.chars().count())
+        .sum::<usize>()
+        >= MIN_CHOICE)
+        .then_some(draft)
+}
+
+/// A question with fewer words, such as "Which do you prefer?", says nothing about its subject.
+const MIN_QUESTION_WEIGHT: u32 = 2;
+/// A choice with less text, such as "yes or no", says too little without its message, in characters.
+const MIN_CHOICE: usize = 60;
+
+fn refused(target: Option<&str>, words: &str, at: usize, doing: Option<String>) -> Option<Draft> {
+    // Without a name, the words are about something that the next reader cannot see.
+    const MIN_CLEAR_WEIGHT: u32 = 8;
+    let is_clear = count_names(words) > 0
+        || Words::of(words).weight() >= MIN_CLEAR_WEIGHT
+        || doing.as_deref().is_some_and(|doing| count_names(doing) > 0);
+    let mut draft = decided(words, at, explains_refusal, doing).filter(|_| is_clear)?;
     if let Some(target) = target.map(|target| target.lines().next().unwrap_or(target)) {
         const MAX_TARGET: usize = 120;
         let target = &target[..target.floor_char_boundary(MAX_TARGET)];
@@ -291,5 +384,9 @@ fn last_statement(report: &Message) -> Option<String> {
 fn doing(timeline: &Timeline<'_>, at: usize) -> Option<String> {
     let before = timeline.steps[..at].iter().rev().find_map(Step::entry)?;
     let intent = before.intent.as_deref()?.trim_end_matches([':', '.']);
+    // "I'll check the logs" tells the next reader nothing about the words that interrupted it.
+    if is_first_person(intent) && count_names(intent) == 0 {
+        return None;
+    }
     Some(format!("Said during: “{}”", plain(intent)))
 }

@@ -140,10 +140,7 @@ static HEADINGS: [(SectionRole, Phrases); 11] = [
     ),
     (
         SectionRole::Cause,
-        Phrases::new(concat!(
-            "root cause|cause|causes|analysis|what went wrong|explanation|how it works|findings|",
-            "why it|why the",
-        )),
+        Phrases::new("root cause|cause|causes|analysis|what went wrong|explanation|findings|why it|why the"),
     ),
     (
         SectionRole::Decision,
@@ -202,7 +199,7 @@ static NUMBERED_CHOICES: Phrases = Phrases::new(concat!(
 /// Longer messages are read up to here.
 const MAX_BYTES: usize = 48 * 1024;
 /// Longer code blocks are left out; shorter ones are quoted with the text that introduces them.
-const MAX_QUOTED_CODE: usize = 200;
+const MAX_QUOTED_CODE: usize = 360;
 
 /// Parses a message.
 pub(super) fn parse(message: &str) -> Vec<Section> {
@@ -404,6 +401,8 @@ impl Reader {
 
     /// Quotes a short command after the colon that introduces it.
     fn end_code(&mut self) {
+        /// A longer lead-in says something without its code.
+        const MAX_LEAD_WORDS: usize = 4;
         let Some(code) = self.fence.take() else { return };
         let lines: Vec<String> = code
             .into_iter()
@@ -419,6 +418,15 @@ impl Reader {
             let separator = if target.ends_with(':') { "" } else { ":" };
             target.truncate(target.trim_end_matches('.').len());
             target.push_str(&format!("{separator} `{code}`"));
+        } else if target.ends_with(':') {
+            // What follows must not be read as what the lead-in announced.
+            let lead = sentences(target).last().copied().unwrap_or_default();
+            if lead.split_whitespace().count() <= MAX_LEAD_WORDS {
+                target.truncate(target.len() - lead.len());
+            } else {
+                target.truncate(target.len() - 1);
+                target.push('.');
+            }
         }
     }
 }

@@ -3,10 +3,12 @@
 //! Knows nothing about tools or sessions. A topic holds only what was written under one heading, so that two subjects
 //! of a report never end up in one memory.
 
+mod choice;
 mod document;
 mod inline;
 mod topics;
 
+pub(crate) use choice::offered;
 pub(crate) use document::{Section, SectionRole, announces_open_work};
 pub(crate) use inline::plain;
 pub(crate) use topics::{Point, Topic};

@@ -161,12 +161,17 @@ fn push_paragraph(block: &Block, section: &Section, points: &mut Vec<Point>) -> 
             SectionRole::Choice
         } else if introduces && announces_open_work(&text) {
             SectionRole::Open
+        } else if introduces && SectionRole::of(text.trim_end_matches(':')) == SectionRole::Status {
+            SectionRole::Status
         } else {
             role
         };
         // "The harness now creates:" is no statement without its list.
         let last = text.trim_end_matches(':').rsplit(' ').next().and_then(verb);
-        let needs_list = introduces && last.is_some_and(|(_, form)| form == Form::Third);
+        // "Fixed in `a.rs` - now both functions:" neither.
+        let clause = text.rsplit([',', '—', '–', '-']).next().unwrap_or_default();
+        let needs_list = introduces
+            && (last.is_some_and(|(_, form)| form == Form::Third) || clause.trim_start().starts_with("now "));
         let point = Point {
             title: Some(text.trim_end_matches(':').to_owned()).filter(|_| !needs_list),
             text,

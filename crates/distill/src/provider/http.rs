@@ -73,7 +73,7 @@ pub(super) fn post(
 }
 
 /// Reports whether a request cannot be read on its way: it is encrypted, or does not leave the machine.
-fn is_protected(base_url: &str) -> bool {
+pub fn is_protected(base_url: &str) -> bool {
     let Some((scheme, rest)) = base_url.split_once("://") else {
         return false;
     };

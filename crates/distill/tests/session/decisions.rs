@@ -13,6 +13,7 @@ fn answers_queued_messages_and_refusals_are_kept_verbatim() {
             Action::UserAnswer {
                 question: "How should the job sign in?".to_owned(),
                 answer: "API key secret".to_owned(),
+                choice: None,
             },
             prose("Amending the commit with the lint fix."),
             Action::UserMessage("oh, please don't amend commits - it breaks our review links".to_owned()),
@@ -60,6 +61,7 @@ fn a_later_decision_replaces_the_one_before_it() {
             vec![Action::UserAnswer {
                 question: "Which sign-in?".to_owned(),
                 answer: "OAuth app".to_owned(),
+                choice: None,
             }],
         ),
         turn(
@@ -123,6 +125,7 @@ fn an_answer_about_the_next_step_is_no_decision() {
             vec![Action::UserAnswer {
                 question: question.to_owned(),
                 answer: answer.to_owned(),
+                choice: None,
             }],
         )]);
         memory.observations.len()

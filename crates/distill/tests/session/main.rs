@@ -2,6 +2,7 @@
 
 mod actions;
 mod checks;
+mod choices;
 mod commits;
 mod decisions;
 mod deferrals;
@@ -12,3 +13,4 @@ mod open_work;
 mod reports;
 mod requests;
 mod stale;
+mod titles;

@@ -112,7 +112,10 @@ fn the_same_obstacle_is_remembered_once() {
         )
     };
     let memory = compose(&[attempt(1), attempt(2), attempt(3)]);
-    assert_eq!(titles(&memory), ["`python` fails here; `python3` works"]);
+    assert_eq!(
+        titles(&memory),
+        ["`python` fails on `check.py`: `SyntaxError: invalid syntax`; `python3` works"]
+    );
 }
 
 #[test]

@@ -117,14 +117,11 @@ fn the_problem_of_a_plan_becomes_the_reason_of_the_change() {
             report("`check` in `version.rs` now stores `last_check_time` before it asks the server."),
         ],
     )]);
-    assert_eq!(
-        titles(&memory),
-        ["`check` in `version.rs` now stores `last_check_time` before it asks the server"]
-    );
-    let narrative = memory.observations[0].observation.narrative.as_deref();
+    assert_eq!(titles(&memory), ["Fix the version check"]);
+    let facts = &memory.observations[0].observation.facts;
     assert!(
-        narrative.is_some_and(|text| text.contains("Before the change: When `fetch_latest` fails")),
-        "{narrative:?}"
+        facts[0].starts_with("Before the change: When `fetch_latest` fails"),
+        "{facts:?}"
     );
 }
 
@@ -416,7 +413,7 @@ fn a_list_of_changes_is_named_by_the_files_it_names() {
 }
 
 #[test]
-fn a_list_of_changes_is_named_by_its_first_change() {
+fn a_list_of_changes_is_named_by_those_that_fit() {
     let memory = compose(&[turn(
         1,
         "Go",
@@ -429,7 +426,9 @@ fn a_list_of_changes_is_named_by_its_first_change() {
     )]);
     assert_eq!(
         titles(&memory),
-        ["Removed the hard-coded map from `Registry`, and 2 more changes"]
+        [
+            "Removed the hard-coded map from `Registry`; Added `find_by_type()`, which asks each agent, and another change"
+        ]
     );
 }
 
@@ -497,4 +496,22 @@ fn a_title_that_names_a_list_is_no_statement_of_a_commit() {
     )]);
     let text = text_of(&memory);
     assert!(!text.contains("another change"), "{text}");
+}
+
+#[test]
+fn the_new_state_in_a_plan_is_not_told_as_the_old_one() {
+    let plan = format!(
+        "Implement the following plan:\n\n# Publish the formula\n\n## How it works\n\nOn tag push, `release.yml` starts and pushes the formula because `brews` is set.\n\n## Changes\n\n{}",
+        "- add `brews` to the configuration of the release\n".repeat(12)
+    );
+    let memory = compose(&[turn(
+        1,
+        &plan,
+        vec![
+            edit(".goreleaser.yaml"),
+            report("Added `brews` to `.goreleaser.yaml`, because the formula has its own repository."),
+        ],
+    )]);
+    let text = format!("{:?}", memory.observations);
+    assert!(!text.contains("Before the change"), "{text}");
 }

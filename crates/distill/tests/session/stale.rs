@@ -1,7 +1,7 @@
 //! Statements of made-up sessions that a later step made untrue.
 
-use super::actions::{edit, file_change, prose, report, text_of, turn};
-use backstory_distill::{Action, ChangeKind, compose};
+use super::actions::{change, edit, file_change, prose, report, run, text_of, turn};
+use backstory_distill::{Action, ChangeKind, Purpose, compose};
 
 #[test]
 fn a_refuted_guess_is_dropped() {
@@ -59,4 +59,44 @@ fn a_state_between_two_edits_is_not_remembered() {
     let text = text_of(&memory);
     assert!(!text.contains("`flush_all`"), "{text}");
     assert!(text.contains("`flush_dirty`"), "{text}");
+}
+
+#[test]
+fn a_change_that_the_user_reports_as_broken_is_not_told_as_working() {
+    let first =
+        "`find_branches` now stops at the tip of `main`, because older commits belong to other branches.";
+    let second = "`find_branches` now stops at the merge base, because the tip of `main` changes daily.";
+    let memory = compose(&[
+        turn(
+            1,
+            "list only the branches of the session",
+            vec![edit("src/list.rs"), report(first)],
+        ),
+        turn(
+            2,
+            "This is still not working, I get the branches of main again",
+            vec![edit("src/list.rs"), report(second)],
+        ),
+    ]);
+    let text = text_of(&memory);
+    assert!(!text.contains("stops at the tip of `main`"), "{text}");
+    assert!(text.contains("stops at the merge base"), "{text}");
+}
+
+#[test]
+fn a_change_in_a_working_copy_that_was_removed_was_made() {
+    let memory = compose(&[turn(
+        1,
+        "fix the response for views",
+        vec![
+            run("git clone https://example.org/web.git work", Purpose::Other, None),
+            edit("work/http/response.py"),
+            change("work", ChangeKind::Deleted),
+            report("`make_bytes` in `response.py` now accepts views, because `str` printed their address."),
+        ],
+    )]);
+    assert_eq!(
+        memory.observations[0].observation.files_modified,
+        ["work/http/response.py"]
+    );
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use backstory_capture::filter::CaptureSettings;
 use backstory_store::{OpenCode, OpenCodeSession};
 use backstory_transcript::{
-    History, OpenCodePart, SessionOrigin, Transcript, TranscriptHost, TranscriptList, read_opencode,
+    History, OpenCodePart, Transcript, TranscriptHost, TranscriptList, read_opencode,
 };
 
 /// Lists the sessions of a database, or of the database in a folder.
@@ -24,6 +24,7 @@ pub(super) fn sessions(path: &Path) -> Result<TranscriptList> {
         size: session.size,
         modified: SystemTime::UNIX_EPOCH
             + Duration::from_millis(u64::try_from(session.updated_at.as_millis()).unwrap_or_default()),
+        cwd: Some(session.folder),
         session_id: session.id,
         agents: Vec::new(),
     };
@@ -42,16 +43,6 @@ pub(super) fn session_at(path: &Path) -> Option<Transcript> {
     let mut sessions = sessions(database).ok()?.transcripts;
     sessions.retain(|session| session.session_id.as_str() == id);
     sessions.pop()
-}
-
-/// Returns the place and time of a session.
-pub(super) fn peek(transcript: &Transcript) -> Result<SessionOrigin> {
-    let session = find(transcript)?.1;
-    Ok(SessionOrigin {
-        cwd: Some(session.folder),
-        git_branch: None,
-        last_at: Some(session.updated_at),
-    })
 }
 
 /// Reads a session.

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use backstory_model::Timestamp;
+use backstory_system::SETTINGS_FOLDER;
 use backstory_transcript::{self as transcript, SessionOrigin, Transcript, TranscriptHost, TranscriptList};
 
-use super::opencode;
+use super::{cursor, opencode};
 use crate::environment::Environment;
 
 /// Returns the folders in which a host stores its sessions, whether they exist or not.
@@ -27,6 +29,11 @@ pub fn default_folders(host: TranscriptHost, environment: &Environment) -> Vec<P
             &["opencode/opencode.db"],
         ),
         TranscriptHost::CopilotCli => (below(Some("COPILOT_HOME"), ".copilot"), &["session-state"]),
+        TranscriptHost::Cursor => {
+            let editor = below(None, SETTINGS_FOLDER);
+            let editor = editor.map(|folder| folder.join("Cursor/User/globalStorage/state.vscdb"));
+            return editor.into_iter().chain(below(None, ".cursor/chats")).collect();
+        }
     };
     let base = base.into_iter();
     base.flat_map(|base| paths.iter().map(move |path| base.join(path)))
@@ -37,6 +44,7 @@ pub fn default_folders(host: TranscriptHost, environment: &Environment) -> Vec<P
 pub fn find_sessions(host: TranscriptHost, folder: &Path) -> Result<TranscriptList> {
     match host {
         TranscriptHost::OpenCode => opencode::sessions(folder),
+        TranscriptHost::Cursor => cursor::sessions(folder),
         host => Ok(transcript::sessions(host, folder)?),
     }
 }
@@ -46,6 +54,7 @@ pub(crate) fn sessions_at(path: &Path) -> Vec<Transcript> {
     // The reader of Claude Code accepts any name, so it comes last.
     let found = TranscriptHost::ALL.into_iter().rev().map(|host| match host {
         TranscriptHost::OpenCode => opencode::session_at(path).map(|session| vec![session]),
+        TranscriptHost::Cursor => cursor::session_at(path).map(|session| vec![session]),
         host => transcript::sessions(host, path).ok().map(|list| list.transcripts),
     });
     found
@@ -57,7 +66,11 @@ pub(crate) fn sessions_at(path: &Path) -> Vec<Transcript> {
 /// Reads the place and time of a session without reading all of it.
 pub fn peek(transcript: &Transcript) -> Result<SessionOrigin> {
     match transcript.host {
-        TranscriptHost::OpenCode => opencode::peek(transcript),
+        TranscriptHost::OpenCode | TranscriptHost::Cursor => Ok(SessionOrigin {
+            cwd: transcript.cwd.clone(),
+            git_branch: None,
+            last_at: Some(Timestamp::from(transcript.modified)),
+        }),
         _ => Ok(transcript::peek(transcript)?),
     }
 }

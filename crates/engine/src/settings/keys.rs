@@ -125,6 +125,7 @@ pub static KEYS: &[SettingKey] = &[
         },
     ),
     key("context", "observations", Kind::Number { min: 1, max: 200 }),
+    key("context", "team_percent", Kind::Number { min: 0, max: 100 }),
     key("context", "sessions", Kind::Number { min: 1, max: 50 }),
     key("context", "full", Kind::Number { min: 0, max: 20 }),
     key("context", "full_field", Kind::Choice(&["narrative", "facts"])),
@@ -136,6 +137,7 @@ pub static KEYS: &[SettingKey] = &[
     key("context", "on_prompt", Kind::Flag),
     key("context", "on_file", Kind::Flag),
     key("context", "on_error", Kind::Flag),
+    key("context", "withhold", Kind::Number { min: 0, max: 50 }),
     key("recall", "guard", Kind::Choice(&["off", "warn", "ask"])).overridden(Overrides::Only("ask")),
     key("mcp", "all_projects", Kind::Flag)
         .overridden(Overrides::Only("false"))
@@ -154,6 +156,17 @@ pub static KEYS: &[SettingKey] = &[
         },
     ),
     key("retention", "backups", Kind::Number { min: 0, max: 365 }),
+    key("team", "name", Kind::Text).guarded(),
+    key(
+        "team",
+        "share_mode",
+        Kind::Choice(&["off", "manual", "review", "auto"]),
+    )
+    .overridden(Overrides::Only("off"))
+    .guarded(),
+    key("team", "share_summaries", Kind::Flag)
+        .overridden(Overrides::Only("false"))
+        .guarded(),
     key("ui", "timezone", Kind::TimeZone),
     key("ui", "receipts", Kind::Choice(&["start", "all", "off"])),
 ];

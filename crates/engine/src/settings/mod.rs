@@ -22,6 +22,7 @@ use std::time::Duration;
 use backstory_capture::{filter, spool::Durability};
 use backstory_distill::Price;
 use backstory_model::ObservationType;
+use backstory_protocol::SharePolicy;
 use backstory_recall::FullField;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -66,6 +67,8 @@ pub struct Settings {
     pub http: Http,
     /// Retention of data.
     pub retention: RetentionSettings,
+    /// Team memory.
+    pub team: TeamSettings,
     /// Settings of the display.
     pub ui: Ui,
 }
@@ -154,6 +157,8 @@ pub struct Distill {
 pub struct ContextSettings {
     /// Maximum number of observations at session start.
     pub observations: u32,
+    /// Maximum share of observations that others have shared, in percent.
+    pub team_percent: u32,
     /// Maximum number of past sessions that they come from.
     pub sessions: u32,
     /// Number of observations that are shown in full.
@@ -177,6 +182,8 @@ pub struct ContextSettings {
     pub on_file: bool,
     /// Inject the solution of a known error.
     pub on_error: bool,
+    /// Share of sessions without recall, in percent.
+    pub withhold: u32,
 }
 
 /// Repeats `defaults.toml` for hooks, which do not parse TOML; a test compares both.
@@ -184,6 +191,7 @@ impl Default for ContextSettings {
     fn default() -> Self {
         Self {
             observations: 50,
+            team_percent: 50,
             sessions: 10,
             full: 5,
             full_field: FullField::Narrative,
@@ -195,6 +203,7 @@ impl Default for ContextSettings {
             on_prompt: true,
             on_file: true,
             on_error: true,
+            withhold: 0,
         }
     }
 }
@@ -204,6 +213,7 @@ impl ContextSettings {
     pub fn limits(&self) -> backstory_recall::Limits {
         backstory_recall::Limits {
             observations: self.observations as usize,
+            team_percent: self.team_percent as usize,
             sessions: self.sessions as usize,
             full: self.full as usize,
             full_field: self.full_field,
@@ -288,6 +298,19 @@ impl RetentionSettings {
             most_bytes: self.max_db_mb.map(|megabytes| u64::from(megabytes.get()) << 20),
         }
     }
+}
+
+/// Team memory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TeamSettings {
+    /// The name under which memories are shared.
+    #[serde(deserialize_with = "empty_is_none")]
+    pub name: Option<String>,
+    /// The mode of newly enrolled projects.
+    pub share_mode: SharePolicy,
+    /// Summaries may be shared too.
+    pub share_summaries: bool,
 }
 
 /// Settings of the display.

@@ -114,7 +114,8 @@ impl Resolved {
         };
         let rest = rest.to_ascii_lowercase();
         let (section, name) = rest.split_once('_').unwrap_or((&rest, ""));
-        if !section_names().contains(&section) {
+        // The address and the credential of a machine without a home are no settings.
+        if !section_names().contains(&section) || ["team_url", "team_token"].contains(&rest.as_str()) {
             return;
         }
         let Some(key) = KEYS.iter().find(|key| key.variable() == variable) else {

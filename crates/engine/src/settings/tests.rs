@@ -153,6 +153,7 @@ fn the_defaults_match_the_specification() {
         worker,
         http,
         retention,
+        team,
         ui,
     } = Settings::default();
     assert_eq!(
@@ -187,6 +188,10 @@ fn the_defaults_match_the_specification() {
         (NonZeroU32::new(365), NonZeroU32::new(2048))
     );
     assert_eq!((retention.backups, ui.timezone), (7, None));
+    assert_eq!(
+        (team.share_mode, team.share_summaries),
+        (SharePolicy::Review, false)
+    );
 }
 
 #[test]
@@ -219,7 +224,7 @@ full = 99
     config.toml:10: unknown key `capture.shade`; `backstory config list` lists them
     config.toml:11: unknown key `capture.a\u{1b}b`; `backstory config list` lists them
     config.toml:13: unknown section `[contxt]`; did you mean `[context]`?
-    config.toml:16: unknown section `[plugins]`; there are capture, distill, context, recall, mcp, worker, http, retention, ui
+    config.toml:16: unknown section `[plugins]`; there are capture, distill, context, recall, mcp, worker, http, retention, team, ui
     "#);
 }
 

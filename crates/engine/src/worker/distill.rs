@@ -5,7 +5,7 @@
 //! on the events alone, so a batch that is claimed twice, killed half way or still growing needs no special treatment.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     panic::{self, AssertUnwindSafe},
     path::Path,
     sync::{
@@ -20,9 +20,9 @@ use anyhow::{Context, Result, anyhow};
 use backstory_capture::filter;
 use backstory_distill::{TurnInput, TurnLog, TurnStep, compose, record_each};
 use backstory_model::{EventId, EventKind, NewObservation, SessionMemory, Timestamp, TurnId};
-use backstory_recall::fingerprint_file;
+use backstory_recall::FileSnapshot;
 use backstory_store::{
-    Claim, EvidenceItems, FileFingerprint, ModelFollowUp, SessionRef, Store, StoredLog, StoredTurn,
+    Claim, EvidenceItems, Fingerprints, ModelFollowUp, SessionRef, Store, StoredLog, StoredTurn,
     TurnProgress, TurnRecord,
 };
 
@@ -53,7 +53,7 @@ struct SessionResult {
     turns: Vec<RecordedTurn>,
     memory: SessionMemory,
     /// The state of the cited files.
-    files: BTreeMap<String, FileFingerprint>,
+    files: Fingerprints,
 }
 
 /// One turn as evidence and log.
@@ -279,7 +279,7 @@ pub(crate) fn compose_stored(store: &Store, session: SessionRef) -> Result<Sessi
 pub(crate) fn compose_pending(store: &mut Store) -> Result<()> {
     for session in store.sessions_to_compose()? {
         let memory = compose_stored(store, session)?;
-        store.store_session(session, &[], &memory, &BTreeMap::new())?;
+        store.store_session(session, &[], &memory, &Fingerprints::new())?;
     }
     Ok(())
 }
@@ -294,8 +294,8 @@ fn is_worth_a_model(turn: &TurnInput) -> bool {
 }
 
 /// Fingerprints the files that observations of these turns cite.
-fn fingerprints_of_turns(turns: &[StoredTurn], memory: &SessionMemory) -> BTreeMap<String, FileFingerprint> {
-    let mut files = BTreeMap::new();
+fn fingerprints_of_turns(turns: &[StoredTurn], memory: &SessionMemory) -> Fingerprints {
+    let mut files = Fingerprints::new();
     for turn in turns {
         let observations = memory.observations.iter().filter(|new| new.turn == turn.number);
         files.extend(fingerprints(turn, observations.map(|new| &new.observation)));
@@ -307,25 +307,40 @@ fn fingerprints_of_turns(turns: &[StoredTurn], memory: &SessionMemory) -> BTreeM
 pub(super) fn fingerprints<'o>(
     turn: &StoredTurn,
     observations: impl Iterator<Item = &'o NewObservation>,
-) -> BTreeMap<String, FileFingerprint> {
+) -> Fingerprints {
     /// A turn that touched more files than this is not checked for staleness: reading them all would take too long.
     const MAX_FILES: usize = 64;
     /// File systems round modification times.
     const SLACK: Duration = Duration::from_millis(50);
     let by_time = last_event(turn) + SLACK;
-    let paths: BTreeSet<&String> = observations
-        .flat_map(|observation| observation.files_modified.iter().chain(&observation.files_read))
-        .collect();
-    paths
-        .into_iter()
-        .take(MAX_FILES)
-        .filter_map(|path| {
-            Some((
-                path.clone(),
-                fingerprint_file(Path::new(&turn.root), path, by_time)?,
-            ))
-        })
-        .collect()
+    let mut snapshots: BTreeMap<&String, Option<FileSnapshot>> = BTreeMap::new();
+    let mut files = Fingerprints::new();
+    for observation in observations {
+        let text = cited_text(observation);
+        for path in observation.files_modified.iter().chain(&observation.files_read) {
+            if snapshots.len() >= MAX_FILES && !snapshots.contains_key(path) {
+                continue;
+            }
+            let snapshot = snapshots
+                .entry(path)
+                .or_insert_with(|| FileSnapshot::read(Path::new(&turn.root), path, by_time));
+            if let Some(snapshot) = snapshot {
+                let of_memory = files.entry(observation.title.clone()).or_default();
+                of_memory.insert(path.clone(), snapshot.fingerprint(&text));
+            }
+        }
+    }
+    files
+}
+
+/// Returns the text of an observation that names what it is about.
+fn cited_text(observation: &NewObservation) -> String {
+    let narrative = observation.narrative.as_deref().unwrap_or_default();
+    format!(
+        "{}\n{}\n{narrative}",
+        observation.title,
+        observation.facts.join("\n")
+    )
 }
 
 /// Returns the time of a turn's last event.

@@ -17,20 +17,24 @@ use serde_json::json;
 
 use super::{
     activity::write_facts,
+    branch_check::BranchChecker,
     config::{HttpAddress, RunMode, WorkerConfig, WorkerReport},
     cycle::WorkCycle,
     index::Indexer,
     model_pool::{ModelPool, ask_all},
+    team_thread::TeamThread,
 };
 use crate::{
+    branches,
     counters::Counters,
     engine::Engine,
     ingest::DatabaseReplaced,
-    injection_log,
+    injection_log, outcomes,
+    process::ProgramFile,
     repair::{self, LockOwner},
     settings::hook_cache::Stamp,
     time_arg::rfc3339,
-    worker_process::WorkerLock,
+    worker_process::{self, WorkerLock},
 };
 
 /// HTTP server of the worker. Dropping it stops the server.
@@ -74,9 +78,10 @@ pub fn run(engine: &Engine, mode: RunMode, start_server: StartServer<'_>) -> Res
     let mut config = WorkerConfig::load(engine)?;
     let home = &engine.home;
     home.create()?;
-    let Some(_lock) = WorkerLock::take(home).context("could not lock worker.lock")? else {
+    let Some(lock) = WorkerLock::take(home).context("could not lock worker.lock")? else {
         return Ok(None);
     };
+    let program = ProgramFile::of_this_process();
     // Meant for an earlier worker.
     system::remove_file(home.stop_request()).ok();
     lower_priority();
@@ -86,6 +91,7 @@ pub fn run(engine: &Engine, mode: RunMode, start_server: StartServer<'_>) -> Res
         mode,
         start_server,
         stop: &stop,
+        program: program.as_ref(),
     };
     let process = format!(
         "process {}, version {}",
@@ -112,10 +118,17 @@ pub fn run(engine: &Engine, mode: RunMode, start_server: StartServer<'_>) -> Res
                 // The home folder was deleted and must not be created again.
                 if home.worker_lock().exists() {
                     engine.log("worker.log", &format!("stopped: {process}")).ok();
+                    drop(lock);
+                    worker.start_replacement();
                 }
                 return Ok(Some(report));
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                drop(lock);
+                // The new version may have migrated the schema before this one noticed it.
+                worker.start_replacement();
+                return Err(error);
+            }
         }
     }
 }
@@ -126,9 +139,28 @@ struct Worker<'w> {
     mode: RunMode,
     start_server: StartServer<'w>,
     stop: &'w Arc<AtomicBool>,
+    program: Option<&'w ProgramFile>,
 }
 
 impl Worker<'_> {
+    fn is_asked_to_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.engine.home.stop_request().exists()
+    }
+
+    /// Returns true if the program was updated or uninstalled while it runs.
+    fn is_replaced(&self) -> bool {
+        self.program.is_some_and(|program| !program.is_in_place())
+    }
+
+    /// Starts a worker of the new version if this one ended because of an update.
+    fn start_replacement(&self) {
+        let Some(program) = self.program else { return };
+        if matches!(self.mode, RunMode::Idle) && !self.is_asked_to_stop() && self.is_replaced() {
+            // After an uninstall there is none; else the next event starts it.
+            worker_process::start_replacement(self.engine, program).ok();
+        }
+    }
+
     /// Works with the current database until the worker ends or the database is replaced.
     fn work(&self, config: &mut WorkerConfig) -> Result<WorkerReport> {
         let (engine, home) = (self.engine, &self.engine.home);
@@ -150,7 +182,7 @@ impl Worker<'_> {
         loop {
             let done = cycle.next(config, &tasks.counters, self.stop)?;
             // Called in any case, because it wakes the tasks.
-            let is_working = tasks.is_working();
+            let is_working = tasks.is_working(done.distilled > 0);
             if done.taken.new > 0
                 || done.distilled > 0
                 || is_working
@@ -167,8 +199,9 @@ impl Worker<'_> {
             }
             match self.mode {
                 // Current work is finished; the rest is left to the next worker.
-                _ if self.stop.load(Ordering::Relaxed) || home.stop_request().exists() => break,
+                _ if self.is_asked_to_stop() => break,
                 RunMode::Done => break,
+                RunMode::Idle if self.is_replaced() => break,
                 RunMode::Idle if engine.clock.monotonic() - last_work >= config.idle => break,
                 RunMode::Idle => watcher.wait(POLL, GATHER).context("could not wait for events")?,
             }
@@ -187,6 +220,10 @@ impl Worker<'_> {
         }
         // Their current work is finished, stored or released before the lock is.
         drop(tasks);
+        if let RunMode::Done = self.mode {
+            branches::check_branches(engine, &mut cycle.store, self.stop)?;
+            outcomes::judge_sessions(engine, &mut cycle.store)?;
+        }
         if let (RunMode::Done, Some(asking)) = (self.mode, &config.asking) {
             cycle.activity.begin();
             ask_all(engine, asking, self.stop)?;
@@ -200,6 +237,10 @@ impl Worker<'_> {
         let mut tasks = BackgroundTasks::default();
         if let RunMode::Idle = self.mode {
             tasks.indexer = Some(Indexer::start(self.engine).context("could not start indexing")?);
+            let branches = BranchChecker::start(self.engine);
+            tasks.branches = Some(branches.context("could not start the check of branches")?);
+            tasks.team =
+                Some(TeamThread::start(self.engine).context("could not start the exchange with the team")?);
             self.restart_model_pool(config, &mut tasks)?;
             self.restart_server(config, &mut tasks);
         }
@@ -271,14 +312,20 @@ fn sweep(engine: &Engine) -> Result<()> {
 #[derive(Default)]
 struct BackgroundTasks {
     indexer: Option<Indexer>,
+    branches: Option<BranchChecker>,
     models: Option<ModelPool>,
+    /// Held, and never counted as work: waiting for news of the team does not keep a worker alive.
+    team: Option<TeamThread>,
     server: Option<Box<dyn HttpServer>>,
     counters: Arc<Counters>,
 }
 
 impl BackgroundTasks {
     /// Wakes all tasks. Returns `true` if one of them works.
-    fn is_working(&self) -> bool {
+    fn is_working(&self, has_new_work: bool) -> bool {
+        if let Some(branches) = &self.branches {
+            branches.look(has_new_work);
+        }
         let is_indexing = self.indexer.as_ref().is_some_and(Indexer::look);
         let is_calling = self.models.as_ref().is_some_and(ModelPool::wake);
         is_indexing || is_calling

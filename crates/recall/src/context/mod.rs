@@ -4,26 +4,25 @@
 //! and the size that a host passes on, `writer` prints it. Without memories the result is no block, not an empty one.
 
 mod block;
+mod latest_summary;
 mod open_work;
 mod request;
 mod select;
 mod writer;
 
-use std::time::Duration;
-
-use backstory_model::SessionId;
-use backstory_store::{Store, StoreError, Summary};
+use backstory_store::{Note, Store, StoreError};
 use backstory_text::WordSet;
 
-pub use open_work::{OpenWork, open_work};
+pub use latest_summary::MAX_SUMMARIES;
+use latest_summary::latest_summary;
+pub use open_work::{OpenItem, OpenItems, OpenWork, open_items, open_work};
 pub(crate) use request::age;
 pub use request::{ContextBlock, ContextEntry, ContextRequest, FullField, Limits};
 use select::select;
 use writer::Writer;
 pub(crate) use writer::in_utc;
 
-/// Number of latest summaries that are searched for the hand-over and for open work.
-pub const MAX_SUMMARIES: u32 = 60;
+use crate::branch::CurrentBranch;
 
 /// Maximum number of earlier sessions whose open work is listed.
 const MAX_OPEN: usize = 3;
@@ -54,7 +53,19 @@ pub fn context(
     // Repetition is measured against the text that is printed.
     let stated = summary.map(writer::summary_lines).unwrap_or_default();
     let stated: WordSet = stated.iter().map(String::as_str).collect();
-    let chosen = select(&candidates, situation, limits, own.or(last_session), &stated);
+    let branch = CurrentBranch {
+        store,
+        project: project.db_id,
+        name: situation.branch,
+    };
+    let chosen = select(
+        &candidates,
+        situation,
+        limits,
+        own.or(last_session),
+        &stated,
+        branch,
+    )?;
     if pinned.is_empty() && notes.is_empty() && summary.is_none() && chosen.included.is_empty() {
         return Ok(None);
     }
@@ -75,40 +86,45 @@ pub fn context(
     writer.memories(&chosen, &stated)?;
     writer.sessions(&sessions);
     let mut context = writer.finish();
+    if situation.is_withheld {
+        context = withhold(store, situation, limits, &pinned, context);
+    }
     context.entries.extend(chosen.left_out);
     context.open_steps = summary.map_or(0, open_work::count_steps) + open.len();
     context.last_work = summary.map(|summary| summary.created_at);
     Ok(Some(context))
 }
 
-/// Returns the summary where work stopped: that of the session that continues, else the latest of this branch unless it is
-/// much older than the latest of any branch.
-fn latest_summary<'s>(
-    summaries: &'s [Summary],
-    branch: Option<&str>,
-    own: Option<SessionId>,
-) -> Option<&'s Summary> {
-    const NOT_MUCH: Duration = Duration::from_hours(7 * 24);
-    let says_something = |summary: &&Summary| {
-        let fields = [
-            &summary.completed,
-            &summary.next_steps,
-            &summary.learned,
-            &summary.notes,
-        ];
-        fields.into_iter().flatten().any(|text| !text.trim().is_empty())
-    };
-    let mut telling = summaries.iter().filter(says_something);
-    if own.is_some()
-        && let Some(summary) = telling.clone().find(|summary| summary.session_db_id == own)
-    {
-        return Some(summary);
+/// Returns a block with the pinned notes alone, and the entries of the whole block as withheld.
+fn withhold(
+    store: &Store,
+    situation: &ContextRequest<'_>,
+    limits: &Limits,
+    pinned: &[Note],
+    whole: ContextBlock,
+) -> ContextBlock {
+    let mut writer = Writer::new(store, situation, limits);
+    if !pinned.is_empty() {
+        writer.title();
+        writer.pinned(pinned);
     }
-    let latest = telling.next()?;
-    let on_branch = summaries.iter().filter(says_something).find(|summary| {
-        branch.is_some()
-            && summary.branch.as_deref() == branch
-            && latest.created_at.since(summary.created_at) < NOT_MUCH
+    let mut block = writer.finish();
+    if pinned.is_empty() {
+        block.text.clear();
+    }
+    let others = whole.entries.into_iter().filter(|entry| {
+        let is_pinned = block.entries.iter().any(|known| known.handle == entry.handle);
+        entry.is_included && !is_pinned
     });
-    Some(on_branch.unwrap_or(latest))
+    let withheld: Vec<ContextEntry> = others
+        .map(|entry| ContextEntry {
+            is_included: false,
+            is_withheld: true,
+            tokens: 0,
+            reason: format!("withheld by the experiment ({})", entry.reason),
+            ..entry
+        })
+        .collect();
+    block.entries.extend(withheld);
+    block
 }

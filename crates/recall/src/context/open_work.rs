@@ -5,22 +5,96 @@ use std::{
     time::Duration,
 };
 
-use backstory_model::SessionId;
-use backstory_store::Summary;
+use backstory_model::{BranchState, Handle, MemoryKind, OpenItemKey, SessionId, Timestamp};
+use backstory_store::{Store, StoreError, Summary, open_item_key};
 use backstory_text::WordSet;
 
-use super::request::ContextRequest;
+use super::{
+    latest_summary::{MAX_SUMMARIES, latest_summary},
+    request::ContextRequest,
+};
 
 /// Older steps are not listed: they were dropped, or done without a mention.
 const TOO_OLD: Duration = Duration::from_hours(3 * 7 * 24);
+
+/// The most earlier sessions whose open items are listed.
+const MAX_SESSIONS: usize = 10;
 
 /// Open work of a session.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OpenWork<'s> {
     /// The summary that states it.
     pub summary: &'s Summary,
-    /// The steps, in one line.
-    pub steps: String,
+    /// The steps, at least one.
+    pub steps: Vec<String>,
+}
+
+impl OpenWork<'_> {
+    /// Returns the steps in one line.
+    pub fn text(&self) -> String {
+        self.steps.join(" ")
+    }
+}
+
+/// A step that a session left to do, on its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenItem {
+    /// Identifies it within the project, for [`Store::tick_off`].
+    pub key: OpenItemKey,
+    /// The step.
+    pub text: String,
+    /// The summary that states it.
+    pub summary: Handle,
+    /// The branch of the session.
+    pub branch: Option<String>,
+    /// The time of the summary.
+    pub created_at: Timestamp,
+}
+
+/// The open items of a project, and those that were ticked off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenItems {
+    /// Still open, as the context block of a new session states them.
+    pub open: Vec<OpenItem>,
+    /// Ticked off, the latest summary first.
+    pub done: Vec<OpenItem>,
+}
+
+/// Lists the open items of a project: those of the last session whatever its age, then those of earlier sessions.
+pub fn open_items(store: &Store, situation: &ContextRequest<'_>) -> Result<OpenItems, StoreError> {
+    let summaries = store.latest_summaries(situation.project, MAX_SUMMARIES)?;
+    let last = latest_summary(&summaries, situation.branch, None);
+    let stated = last
+        .into_iter()
+        .map(|summary| (summary, steps(summary).collect()));
+    let earlier = open_work(&summaries, last, situation, MAX_SESSIONS).into_iter();
+    let mut items = OpenItems::default();
+    for (summary, steps) in stated.chain(earlier.map(|work| (work.summary, work.steps))) {
+        push_items(&mut items.open, summary, &steps);
+    }
+    for summary in &summaries {
+        push_items(&mut items.done, summary, &summary.done_steps);
+    }
+    Ok(items)
+}
+
+/// Adds steps of a summary that are not listed yet.
+fn push_items(items: &mut Vec<OpenItem>, summary: &Summary, steps: &[String]) {
+    for step in steps {
+        let key = open_item_key(step);
+        if !items.iter().any(|known| known.key == key) {
+            items.push(OpenItem {
+                key,
+                text: step.clone(),
+                summary: Handle {
+                    kind: MemoryKind::Summary,
+                    id: summary.id,
+                },
+                branch: summary.branch.clone(),
+                created_at: summary.created_at,
+            });
+        }
+    }
 }
 
 /// Finds open work that `included` does not state, of at most `limit` sessions: of this branch first, then the latest. The
@@ -46,7 +120,12 @@ pub fn open_work<'s>(
         let request = summary.request.as_deref().unwrap_or_default();
         let answer = session.and_then(|session| next_requests.insert(session, request));
         let is_told = included.is_some_and(|included| included.id == summary.id);
-        if !is_told && !answer.is_some_and(agrees) && session.is_none_or(|id| !has_one.contains(&id)) {
+        let is_abandoned = summary.branch_state == Some(BranchState::Abandoned);
+        if !is_told
+            && !is_abandoned
+            && !answer.is_some_and(agrees)
+            && session.is_none_or(|id| !has_one.contains(&id))
+        {
             let is_open = |step: &String| {
                 let step = WordSet::of(step);
                 !later.iter().any(|later| covers(later, &step))
@@ -55,7 +134,6 @@ pub fn open_work<'s>(
             if !steps.is_empty() {
                 has_one.extend(session);
                 here += usize::from(!is_elsewhere(summary));
-                let steps = steps.join(" ");
                 open.push(OpenWork { summary, steps });
             }
         }
@@ -67,22 +145,24 @@ pub fn open_work<'s>(
     open
 }
 
-/// Returns the steps of a summary, without questions: those were for the user of that session.
 /// Counts the open steps of a summary.
 pub(super) fn count_steps(summary: &Summary) -> usize {
     steps(summary).count()
 }
 
+/// Returns the steps of a summary, without questions: those were for the user of that session.
 fn steps(summary: &Summary) -> impl Iterator<Item = String> {
     let steps = summary.open_work().into_iter();
     steps.filter(|step| !step.ends_with('?'))
 }
 
-/// Returns the words of a summary about completed work and next steps. A later summary decides whether a step is open.
+/// Returns the words of a summary about completed work and next steps, ticked off or not. A later summary decides whether a
+/// step is open.
 fn stated_words(summary: &Summary) -> WordSet {
     let request = summary.request.as_ref().filter(|_| summary.completed.is_some());
     let fields = [request, summary.completed.as_ref(), summary.next_steps.as_ref()];
-    fields.into_iter().flatten().map(String::as_str).collect()
+    let texts = fields.into_iter().flatten().chain(&summary.done_steps);
+    texts.map(String::as_str).collect()
 }
 
 /// Reports whether most words of a step are among the stated ones.
@@ -107,7 +187,7 @@ fn agrees(request: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use backstory_model::{ProjectId, Timestamp};
+    use backstory_model::ProjectId;
     use backstory_store::Project;
 
     use super::*;
@@ -127,8 +207,10 @@ mod tests {
             completed: text(says[1]),
             next_steps: text(says[2]),
             open_steps: None,
+            done_steps: Vec::new(),
             notes: None,
             branch: (session == 1).then(|| "topic".to_owned()),
+            branch_state: None,
             created_at: NOW - DAY * days,
         }
     }
@@ -144,11 +226,12 @@ mod tests {
             project: &project,
             branch: Some("topic"),
             compacted_session: None,
+            is_withheld: false,
             now: NOW,
         };
         let open = open_work(summaries, summaries.get(included), &situation, 9);
         open.into_iter()
-            .map(|open| (open.summary.id, open.steps))
+            .map(|open| (open.summary.id, open.text()))
             .collect()
     }
 

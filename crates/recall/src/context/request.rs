@@ -10,6 +10,8 @@ use backstory_store::Project;
 pub struct Limits {
     /// The most memories.
     pub observations: usize,
+    /// The most of them, in percent, that come from others.
+    pub team_percent: usize,
     /// The most sessions that they come from.
     pub sessions: usize,
     /// Number of memories that are written in full.
@@ -42,6 +44,8 @@ pub struct ContextRequest<'s> {
     pub branch: Option<&'s str>,
     /// Id of the session, if it continues after a compaction.
     pub compacted_session: Option<&'s str>,
+    /// An experiment withholds all memories but pinned notes.
+    pub is_withheld: bool,
     /// The time.
     pub now: Timestamp,
 }
@@ -74,6 +78,8 @@ pub struct ContextEntry {
     pub is_included: bool,
     /// True if only its title is in the block.
     pub is_title_only: bool,
+    /// True if it would be in the block, and an experiment withholds it.
+    pub is_withheld: bool,
 }
 
 /// Describes the time since a moment.

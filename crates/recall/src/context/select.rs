@@ -11,6 +11,7 @@ use backstory_store::{Observation, Project, Store, StoreError};
 use backstory_text::WordSet;
 
 use super::request::{ContextEntry, ContextRequest, Limits, root};
+use crate::branch::{BranchMark, CurrentBranch};
 
 /// Reads the memories that are considered: the latest, and where types or concepts are restricted also the latest of those.
 /// Older ones can be searched.
@@ -31,6 +32,9 @@ pub(super) fn candidates(
             }
         }
     }
+    if limits.team_percent > 0 {
+        found.extend(store.recent_team_memories(project, limit)?);
+    }
     Ok(found)
 }
 
@@ -47,6 +51,8 @@ pub(super) struct ScoredObservation<'c> {
     pub(super) observation: &'c Observation,
     pub(super) worth: f64,
     pub(super) reason: String,
+    /// The branch of its work, if that is not the current one.
+    pub(super) mark: Option<BranchMark>,
 }
 
 /// Selects memories for a session. `session` is the one where work stopped, or that continues; `stated` has the words that
@@ -57,13 +63,17 @@ pub(super) fn select<'c>(
     limits: &Limits,
     session: Option<SessionId>,
     stated: &WordSet,
-) -> ContextSelection<'c> {
+    branch: CurrentBranch<'_>,
+) -> Result<ContextSelection<'c>, StoreError> {
     let in_work = recently_changed_files(candidates, situation);
     let mut chosen = ContextSelection::default();
     let mut worths: Vec<ScoredObservation<'_>> = Vec::new();
     for observation in candidates {
         match is_wanted(observation, limits) {
-            true => worths.push(worth(observation, situation, session, &in_work)),
+            true => {
+                let mark = branch.mark_observation(observation)?;
+                worths.push(worth(observation, situation, session, &in_work).marked(mark));
+            }
             false => chosen
                 .left_out
                 .push(skipped(observation, "excluded by type or concept")),
@@ -73,9 +83,18 @@ pub(super) fn select<'c>(
         other
             .worth
             .total_cmp(&one.worth)
+            // Own memories come before those of others.
+            .then_with(|| {
+                one.observation
+                    .shared_by
+                    .is_some()
+                    .cmp(&other.observation.shared_by.is_some())
+            })
             .then(other.observation.id.cmp(&one.observation.id))
     });
     let mut sessions: HashSet<SessionId> = HashSet::new();
+    let most_of_others = limits.observations * limits.team_percent / 100;
+    let mut of_others = 0;
     let mut titles: Vec<WordSet> = Vec::new();
     for one in worths {
         // Only of those that may still be told.
@@ -86,6 +105,8 @@ pub(super) fn select<'c>(
             .is_none_or(|id| sessions.contains(&id));
         let why_not = if chosen.included.len() >= limits.observations {
             Some("more relevant memories fill the limit")
+        } else if one.observation.shared_by.is_some() && of_others >= most_of_others {
+            Some("more relevant memories of others fill their share")
         } else if !is_of_known_session && sessions.len() >= limits.sessions {
             Some("more relevant sessions were chosen")
         } else {
@@ -97,13 +118,27 @@ pub(super) fn select<'c>(
             Some(why_not) => chosen.left_out.push(skipped(one.observation, why_not)),
             None => {
                 sessions.extend(one.observation.session_db_id);
+                of_others += usize::from(one.observation.shared_by.is_some());
                 titles.push(title);
                 chosen.included.push(one);
             }
         }
     }
     skip_covered_causes(&mut chosen, stated);
-    chosen
+    Ok(chosen)
+}
+
+impl ScoredObservation<'_> {
+    /// Ranks work that is not on the current branch below the rest of its age.
+    fn marked(mut self, mark: Option<BranchMark>) -> Self {
+        if let Some(mark) = &mark {
+            // More than being seen often or being a decision can make up for.
+            self.worth -= if mark.is_abandoned() { 1.2 } else { 0.6 };
+            self.reason = format!("{}, {}", self.reason, mark.note());
+        }
+        self.mark = mark;
+        self
+    }
 }
 
 /// Skips a discovery whose words are in an included bug fix: the fix states the cause.
@@ -156,12 +191,13 @@ pub(super) fn repeats(stated: &WordSet, text: &str) -> bool {
 
 fn skipped(observation: &Observation, reason: &str) -> ContextEntry {
     ContextEntry {
-        handle: observation.id.into(),
+        handle: observation.handle(),
         title: observation.title.clone(),
         reason: reason.to_owned(),
         tokens: 0,
         is_included: false,
         is_title_only: false,
+        is_withheld: false,
     }
 }
 
@@ -227,6 +263,13 @@ fn worth<'c>(
     if observation.concepts.iter().any(|concept| concept == "gotcha") {
         add(0.3, "a gotcha");
     }
+    // Bounded by the weight itself: at most three tenths up, six down.
+    let feedback = 2.0 * (f64::from(observation.weight) / 1_000.0 - 1.0);
+    if feedback > 0.0 {
+        add(feedback, "used before");
+    } else if feedback < 0.0 {
+        add(feedback, "not used before");
+    }
     if observation.seen > 1 {
         add(0.1 * f64::from(observation.seen.min(5)), "seen several times");
     }
@@ -234,6 +277,7 @@ fn worth<'c>(
         observation,
         worth,
         reason: reasons.join(", "),
+        mark: None,
     }
 }
 

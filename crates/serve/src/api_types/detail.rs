@@ -43,6 +43,12 @@ pub struct ProvenanceJson {
     pub distiller: Option<String>,
     /// Author of a note: user, agent or import.
     pub author: Option<String>,
+    /// The person who shared it, for a memory of another person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_by: Option<String>,
+    /// What people think of it, for a memory of another person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opinions: Option<String>,
     /// Tool uses that support it.
     pub tools: Vec<ToolUseJson>,
     /// Number of times it was observed.
@@ -83,6 +89,7 @@ impl From<store::MemoryDetail> for Detail {
     fn from(detail: store::MemoryDetail) -> Self {
         const PROMPT_LENGTH: usize = 300;
         let origin = detail.provenance;
+        let (shared_by, opinions) = (detail.memory.shared_by.clone(), detail.memory.opinions.label());
         Self {
             memory: detail.memory.into(),
             provenance: ProvenanceJson {
@@ -94,6 +101,8 @@ impl From<store::MemoryDetail> for Detail {
                 prompt: origin.prompt.map(|text| one_line(&text, PROMPT_LENGTH)),
                 distiller: origin.distiller.map(|distiller| distiller.to_string()),
                 author: origin.author.map(|author| author.to_string()),
+                shared_by,
+                opinions,
                 tools: origin
                     .tools
                     .into_iter()

@@ -1,5 +1,6 @@
 //! A memory: as a search hit, in full, and as an entry of a timeline.
 
+use backstory_model::BranchState;
 use backstory_recall as recall;
 use backstory_store as store;
 use schemars::JsonSchema;
@@ -45,6 +46,47 @@ pub struct SearchHitJson {
     /// True if it was tried and did not work.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
+    /// The person who shared it, for a memory of another person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_by: Option<String>,
+    /// What people think of it, for a memory of another person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opinions: Option<String>,
+    /// Branch, commit and state of its work.
+    #[serde(flatten)]
+    pub work: WorkJson,
+}
+
+/// The work that a memory is about, as git has it; fields that are not known are absent.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "Work")]
+pub struct WorkJson {
+    /// Branch at the end of its turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Commit with its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// working, merged or abandoned, at the last check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch_state: Option<&'static str>,
+    /// Commit that reverts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reverted_by: Option<String>,
+}
+
+impl From<&store::Memory> for WorkJson {
+    fn from(memory: &store::Memory) -> Self {
+        let work = memory.work.as_ref();
+        Self {
+            branch: memory.record.branch.clone(),
+            commit: work
+                .and_then(|work| work.commit.clone())
+                .or_else(|| memory.shared_commit.clone()),
+            branch_state: work.and_then(|work| work.state).map(BranchState::name),
+            reverted_by: work.and_then(|work| work.reverted_by.clone()),
+        }
+    }
 }
 
 impl From<&recall::SearchHit> for SearchHitJson {
@@ -69,6 +111,9 @@ impl From<&recall::SearchHit> for SearchHitJson {
             external_id: record.external_id.clone(),
             superseded_by: memory.superseded_by.map(|id| id.to_string()),
             rejected: memory.rejected,
+            shared_by: memory.shared_by.clone(),
+            opinions: memory.opinions.label(),
+            work: memory.into(),
         }
     }
 }
@@ -137,9 +182,9 @@ pub struct MemoryJson {
     /// Summaries: open problems and other notes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
-    /// Branch of the turn for a prompt, else of the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
+    /// Branch, commit and state of its work.
+    #[serde(flatten)]
+    pub work: WorkJson,
     /// True if pinned.
     pub pinned: bool,
     /// Observations: true if it was tried and did not work.
@@ -149,6 +194,7 @@ pub struct MemoryJson {
 
 impl From<store::Memory> for MemoryJson {
     fn from(memory: store::Memory) -> Self {
+        let work = WorkJson::from(&memory);
         let line = memory.record;
         Self {
             id: memory.handle.to_string(),
@@ -173,7 +219,7 @@ impl From<store::Memory> for MemoryJson {
             files_modified: line.files_modified,
             files_edited: line.files_edited,
             notes: line.notes,
-            branch: line.branch,
+            work,
             pinned: line.pinned,
             rejected: memory.rejected,
         }

@@ -79,6 +79,7 @@ async fn inject(
                 project: &project,
                 branch: branch.as_deref(),
                 compacted_session: None,
+                is_withheld: false,
                 now: engine.clock.timestamp(),
             };
             let block = context(store, &request, &limits)?;

@@ -103,6 +103,7 @@ impl WireFilter {
             concept: self.concept.clone(),
             file: self.file.clone(),
             session: self.session.clone(),
+            branch: None,
             since: time("since", &self.since, since)?,
             until: time("until", &self.until, until)?,
         })

@@ -1,13 +1,14 @@
 //! Renders a memory as text for an agent.
 
 use backstory_model::{Handover, MemoryKind, Timestamp};
+use backstory_recall::BranchMark;
 use backstory_store::{MemoryDetail, MemoryRecord};
 use backstory_text::one_line;
 
 use crate::api_types::rfc3339;
 
 /// Renders a memory with all its fields and its provenance.
-pub(super) fn render_full(detail: &MemoryDetail, is_stale: bool) -> String {
+pub fn render_memory(detail: &MemoryDetail, is_stale: bool) -> String {
     let (id, line, origin) = (detail.memory.handle, &detail.memory.record, &detail.provenance);
     let icon = line.icon();
     let mut text = format!("#{id} {icon} {}", one_line(line.headline(), 300));
@@ -31,7 +32,8 @@ pub(super) fn render_full(detail: &MemoryDetail, is_stale: bool) -> String {
     );
     about.extend(origin.turn.map(|turn| format!("turn {turn}")));
     let author = || origin.author.as_ref().map(|author| format!("saved by {author}"));
-    about.extend(detail.memory.agent_label().or_else(author));
+    about.extend(detail.memory.author_label().or_else(author));
+    about.extend(BranchMark::of(&detail.memory).map(|mark| mark.note()));
     about.extend(origin.superseded_by.map(|by| format!("superseded by {by}")));
     if is_stale {
         about.push("a cited file has changed since".to_owned());

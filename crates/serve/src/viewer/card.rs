@@ -1,14 +1,13 @@
 //! Renders a memory as a list item.
 
 use backstory_model::{Handle, MemoryKind, ObservationType, Timestamp};
-use backstory_recall::matches;
+use backstory_recall::{BranchMark, matches};
 use backstory_store::Memory;
-use backstory_text::one_line;
 use maud::{Markup, html};
 
 use super::{
     link,
-    text::{inline_text, marked},
+    text::{inline_text, marked, single_line},
     view::View,
 };
 
@@ -28,6 +27,10 @@ pub(super) struct MemoryCard {
     pub(super) is_pinned: bool,
     pub(super) is_superseded: bool,
     pub(super) is_stale: bool,
+    /// It was tried and did not work.
+    pub(super) is_rejected: bool,
+    /// Branch of work that is not merged.
+    pub(super) branch: Option<BranchMark>,
     /// Label of a note that an agent saved.
     pub(super) agent_label: Option<String>,
     /// Query words to highlight in the title.
@@ -53,16 +56,23 @@ impl MemoryCard {
             is_pinned: record.pinned,
             is_superseded: memory.superseded_by.is_some(),
             is_stale: false,
-            agent_label: memory.agent_label(),
+            is_rejected: memory.rejected,
+            branch: BranchMark::of(memory),
+            agent_label: memory.author_label(),
             words: Vec::new(),
         }
+    }
+
+    /// Returns the class that selects its color.
+    pub(super) fn kind_class(&self) -> &'static str {
+        kind_class(self.handle.kind, self.type_name.as_deref())
     }
 
     /// Renders the card, with `below` between its text and its metadata.
     pub(super) fn show(&self, view: &View, below: &Markup) -> Markup {
         let href = link::memory(self.handle);
         html! {
-            li.item.gone[self.is_superseded] data-key=(self.handle) data-item data-kind=(kind_class(self.handle.kind, self.type_name.as_deref())) {
+            li.item.gone[self.is_superseded] data-key=(self.handle) data-item data-kind=(self.kind_class()) {
                 div.head {
                     a.title href=(href) { (marked(&self.title, &matches(&self.title, &self.words))) }
                     span.handle { (shown_handle(self.handle)) }
@@ -78,13 +88,20 @@ impl MemoryCard {
                     }
                     (view.times.ago(self.created_at))
                     @if self.is_pinned { span.badge.pin { "pinned" } }
+                    @if self.is_rejected { (rejected_badge()) }
                     @if self.is_stale { span.badge.stale { "file changed since" } }
+                    @if let Some(mark) = &self.branch { span.badge { (inline_text(&mark.plain_note())) } }
                     @if let Some(label) = &self.agent_label { span.badge { (inline_text(label)) } }
                     @if self.is_superseded { span.badge { "superseded" } }
                 }
             }
         }
     }
+}
+
+/// Renders the mark of something that was tried and did not work.
+pub(super) fn rejected_badge() -> Markup {
+    html! { span.badge.stale { "tried, did not work" } }
 }
 
 /// Formats a handle for display: observations get a `#`.
@@ -114,14 +131,4 @@ pub(super) fn kind_label(kind: MemoryKind, type_name: Option<&str>) -> Markup {
 /// Renders the name of an observation type in its color.
 pub(super) fn type_label(name: &str) -> Markup {
     kind_label(MemoryKind::Observation, Some(name))
-}
-
-/// Joins a text into one line of at most `width` characters. Invisible characters stay: [`super::text`] makes them visible.
-pub(super) fn single_line(text: &str, width: usize) -> String {
-    let start: String = text.chars().take(width * 2).collect();
-    let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.chars().count() > width {
-        true => one_line(&line, width),
-        false => line,
-    }
 }

@@ -20,7 +20,7 @@ use super::{
     card::{shown_handle, type_label},
     link, plot,
     text::{inline_text, verbatim},
-    view::{NavItem, Paged, Pairs, View, field, plural},
+    view::{NavItem, Paged, Pairs, View, distinct_names, field, plural},
 };
 use crate::{problem::ApiError, server::Server, stores::run_blocking};
 
@@ -47,7 +47,7 @@ impl ContextPage {
         let cards = store.projects()?;
         let project = match field(pairs, "project") {
             Some(named) => Some(store.project(named)?),
-            // The max recently active project.
+            // The most recently active project.
             None => cards.first().map(|card| card.project.clone()),
         };
         let branch = project
@@ -60,16 +60,21 @@ impl ContextPage {
                     project,
                     branch: branch.as_deref(),
                     compacted_session: None,
+                    is_withheld: false,
                     now: server.now(),
                 };
                 context(store, &request, &limits)?
             }
         };
         Ok(Self {
-            projects: cards
-                .into_iter()
-                .map(|card| (card.project.id, card.project.name))
-                .collect(),
+            projects: {
+                let all = cards.iter().map(|card| &card.project);
+                let names = distinct_names(
+                    all.clone()
+                        .map(|project| (project.id.as_str(), project.name.as_str())),
+                );
+                all.map(|project| project.id.clone()).zip(names).collect()
+            },
             project,
             branch,
             limits,
@@ -89,8 +94,9 @@ impl ContextPage {
                 }
             } @else {
                 div.columns.controls {
-                    (self.controls())
+                    // The answer comes first, also on a narrow screen.
                     div.wide #preview aria-live="polite" { (self.preview(view)) }
+                    (self.controls())
                 }
             }
         }

@@ -12,6 +12,11 @@ pub(super) fn session(id: &str) -> String {
     format!("/sessions/{}", encoded(id))
 }
 
+/// Returns the URL of one turn of a session.
+pub(super) fn turn(session: &str, number: i64) -> String {
+    format!("{}?turn={number}", self::session(session))
+}
+
 /// Returns the URL of a project. An id may be a path, so slashes are encoded too.
 pub(super) fn project(id: &str) -> String {
     format!("/projects/{}", encoded(id))

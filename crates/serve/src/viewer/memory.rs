@@ -9,24 +9,25 @@ use axum::{
     http::StatusCode,
 };
 use backstory_model::{Handle, MemoryKind, ObservationType};
+use backstory_recall::BranchMark;
 use backstory_store::{MemoryEdit, MemoryRecord};
 use backstory_text::tokens;
 use maud::{Markup, html};
 
 use super::{
-    card::{kind_class, kind_label, shown_handle, single_line},
+    card::{kind_class, kind_label, rejected_badge, shown_handle},
     link,
-    memory_parts::{evidence, files, provenance},
+    memory_parts::{evidence, files, passage, provenance},
     memory_view::{MemoryPageView, is_stale},
     session_turn::summary_fields,
-    text::{block, inline_text},
+    text::{block, inline_text, opening, single_line},
     view::{NavItem, Paged, Pairs, View, plural},
 };
 use crate::{extract::handle, problem::ApiError, server::Server};
 
 impl MemoryPageView {
     fn title(&self) -> String {
-        single_line(self.shown.memory.record.headline(), 200)
+        opening(self.shown.memory.record.headline(), 200)
     }
 
     fn show(&self, view: &View, mode: Mode<'_>) -> Markup {
@@ -40,7 +41,9 @@ impl MemoryPageView {
                         span.handle { (shown_handle(handle)) }
                         @if let Some(created) = line.created_at { (view.times.ago(created)) }
                         @if line.pinned { span.badge.pin { "pinned" } }
+                        @if self.shown.memory.rejected { (rejected_badge()) }
                         @if self.files.iter().any(is_stale) { span.badge.stale { "file changed since" } }
+                        @if let Some(mark) = BranchMark::of(&self.shown.memory) { span.badge { (inline_text(&mark.plain_note())) } }
                         @if self.shown.provenance.superseded_by.is_some() { span.badge { "superseded" } }
                         span { "about " (plural(tokens(&full_text(line)) as u64, "token", "tokens")) }
                     }
@@ -55,6 +58,7 @@ impl MemoryPageView {
                             _ => (fields(handle.kind, line)),
                         }
                         @if !self.files.is_empty() { (files(self, view)) }
+                        (self.relations.show(view, &self.shown.memory))
                         @if !self.later.is_empty() {
                             section aria-labelledby="later" {
                                 h2 #later { "Later memories about these files" }
@@ -63,7 +67,7 @@ impl MemoryPageView {
                         }
                         @if !self.shown.passages.is_empty() { (evidence(self)) }
                     }
-                    div.aside { (provenance(self, view)) }
+                    div.aside { (provenance(self, view)) (self.told.show(view)) }
                 }
             }
         }
@@ -108,6 +112,15 @@ fn actions(handle: Handle, line: &MemoryRecord) -> Markup {
                 button.quiet { @if line.pinned { "Unpin " } @else { "Pin " } kbd aria-hidden="true" { "p" } }
             }
             form method="post" action={ (href) "/forget" } { button.quiet.danger { "Forget" } }
+            @if handle.kind == MemoryKind::Team {
+                @for (verdict, label) in [("useful", "Useful"), ("wrong", "Wrong")] {
+                    form method="post" action="/team/rate" {
+                        input type="hidden" name="handle" value=(handle);
+                        input type="hidden" name="to" value=(href);
+                        button.quiet name="verdict" value=(verdict) { (label) }
+                    }
+                }
+            }
             a.button.quiet href={ "/search?q=" (crate::login::encoded(&single_line(line.headline(), 80))) } { "Find similar" }
         }
     }
@@ -125,7 +138,7 @@ fn pending_delete(handle: Handle) -> Markup {
 fn fields(kind: MemoryKind, line: &MemoryRecord) -> Markup {
     html! {
         @if let Some(text) = &line.text {
-            @if kind == MemoryKind::Passage { (super::text::verbatim(text)) } @else { (block(text)) }
+            @if kind == MemoryKind::Passage { (passage(text, line.type_name.as_deref())) } @else { (block(text)) }
         }
         @if let Some(narrative) = &line.narrative { (block(narrative)) }
         @if !line.facts.is_empty() {
@@ -209,9 +222,10 @@ pub(super) async fn page(
         status: StatusCode::NOT_FOUND,
         ..problem
     })?;
+    let state = Arc::clone(&server);
     let page = server
         .stores
-        .read(move |store| MemoryPageView::read(store, handle))
+        .read(move |store| MemoryPageView::read(store, &state, handle))
         .await
         .map_err(|problem| match problem.status {
             StatusCode::NOT_FOUND => problem.hint("it was forgotten or never existed; search for it instead"),

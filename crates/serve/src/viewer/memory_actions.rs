@@ -12,10 +12,10 @@ use backstory_store::{MemoryEdit, SupersedeOutcome};
 use serde_json::{Map, Value};
 
 use super::{
-    card::single_line,
     link,
     memory::{Mode, show_page},
     memory_view::MemoryPageView,
+    text::single_line,
     undo::schedule_forget,
     view::{Paged, Pairs, View, field, redirect_back},
 };
@@ -37,9 +37,10 @@ pub(super) async fn edit(
         Ok(edit) => edit,
         // Show the form again, with the error.
         Err(problem) => {
+            let state = Arc::clone(&server);
             let page = server
                 .stores
-                .read(move |store| MemoryPageView::read(store, handle))
+                .read(move |store| MemoryPageView::read(store, &state, handle))
                 .await?;
             let mode = Mode::Edit(Some(&problem));
             return Ok((StatusCode::BAD_REQUEST, show_page(&view, &page, mode)).into_response());

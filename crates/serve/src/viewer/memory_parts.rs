@@ -1,15 +1,14 @@
 //! Sections of a memory's page: cited files, evidence and provenance.
 
-use backstory_model::{MemoryKind, NoteAuthor};
+use backstory_model::{EvidenceKind, MemoryKind, NoteAuthor};
 use backstory_recall::{CitedFileStatus, FileStatus};
 use backstory_text::{clip, one_line};
 use maud::{Markup, html};
 
 use super::{
-    card::shown_handle,
     link,
     memory_view::{MemoryPageView, is_stale},
-    text::{block, clipped, inline_text, verbatim},
+    text::{block, clipped, diff, diff_size, inline_text, verbatim},
     view::{View, plural},
 };
 
@@ -57,27 +56,35 @@ fn file_status(file: &CitedFileStatus, view: &View) -> Markup {
     }
 }
 
-/// Renders the passages that support a memory.
+/// Renders the passages that support a memory. Those without their text at hand are folded.
 pub(super) fn evidence(page: &MemoryPageView) -> Markup {
+    let passages = &page.shown.passages;
+    let (with_text, others) = passages.split_at(page.texts.len().min(passages.len()));
     html! {
         section aria-labelledby="evidence" {
             h2 #evidence { "Evidence" }
             ul.evidence {
-                @for (at, passage) in page.shown.passages.iter().enumerate() {
+                @for (passage, text) in with_text.iter().zip(&page.texts) {
                     li {
-                        @match page.texts.get(at) {
-                            Some(text) => {
-                                details {
-                                    summary {
-                                        span.badge { (passage.kind) } " "
-                                        span.first { (inline_text(&one_line(&passage.first_line, 140))) }
-                                    }
-                                    (verbatim(&clip(text, MAX_PASSAGE)))
-                                    p.meta { a href=(link::memory(passage.id)) { "Full text of " (passage.id) } }
-                                }
+                        details {
+                            summary {
+                                span.badge { (kind_name(passage.kind)) } " "
+                                span.first { (inline_text(&one_line(&passage.first_line, 140))) }
+                                @if passage.kind == EvidenceKind::Edit { " " (change_size(text)) }
                             }
-                            None => {
-                                span.badge { (passage.kind) } " "
+                            (self::passage(&clip(text, MAX_PASSAGE), Some(passage.kind.name())))
+                            p.meta { a href=(link::memory(passage.id)) { "Full text of " (passage.id) } }
+                        }
+                    }
+                }
+            }
+            @if !others.is_empty() {
+                details {
+                    summary { (others.len()) " more" }
+                    ul.evidence {
+                        @for passage in others {
+                            li {
+                                span.badge { (kind_name(passage.kind)) } " "
                                 a href=(link::memory(passage.id)) { (inline_text(&one_line(&passage.first_line, 140))) }
                             }
                         }
@@ -85,6 +92,27 @@ pub(super) fn evidence(page: &MemoryPageView) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Renders the text of a passage: a change as a diff, everything else as it is.
+pub(super) fn passage(text: &str, kind: Option<&str>) -> Markup {
+    if kind == Some(EvidenceKind::Edit.name()) {
+        diff(text)
+    } else {
+        verbatim(text)
+    }
+}
+
+/// Returns the name of a kind of evidence in words.
+fn kind_name(kind: EvidenceKind) -> String {
+    kind.name().replace('_', " ")
+}
+
+fn change_size(text: &str) -> Markup {
+    let (added, removed) = diff_size(text);
+    html! {
+        span.added-count { "+" (added) } " " span.removed-count { "−" (removed) }
     }
 }
 
@@ -115,7 +143,17 @@ pub(super) fn provenance(page: &MemoryPageView, view: &View) -> Markup {
                 @if let Some(created) = line.created_at { dt { "Created" } dd { (view.times.exact(created)) } }
                 @if let Some(edited) = origin.edited_at { dt { "Edited" } dd { (view.times.exact(edited)) } }
                 @if let Some(host) = &origin.host { dt { "Agent" } dd { (inline_text(host)) } }
-                @if let Some(branch) = &origin.branch { dt { "Branch" } dd { (inline_text(branch)) } }
+                @if let Some(branch) = page.shown.memory.record.branch.as_ref().or(origin.branch.as_ref()) {
+                    dt { "Branch" }
+                    dd { (inline_text(branch)) }
+                }
+                @if let Some(name) = &page.shown.memory.shared_by { dt { "Shared by" } dd { (inline_text(name)) } }
+                @if let Some(opinions) = page.shown.memory.opinions.label() { dt { "Opinions" } dd { (opinions) } }
+                @if let Some(commit) = page.shown.memory.work.as_ref().and_then(|work| work.commit.as_deref())
+                    .or(page.shown.memory.shared_commit.as_deref()) {
+                    dt { "Commit" }
+                    dd { code { (inline_text(&one_line(commit, 13))) } }
+                }
                 @if let Some(distiller) = &origin.distiller { dt { "Distilled by" } dd { (inline_text(distiller.name())) } }
                 @if let Some(author) = &origin.author {
                     dt { "Saved by" }
@@ -149,12 +187,6 @@ fn supersede(page: &MemoryPageView) -> Markup {
     html! {
         section aria-labelledby="valid" {
             h2 #valid { "Still valid?" }
-            @for item in &page.related {
-                p {
-                    @if origin.superseded_by == Some(item.handle) { "Superseded by " } @else { "Supersedes " }
-                    a href=(link::memory(item.handle)) { (shown_handle(item.handle)) " " (inline_text(&item.title)) }
-                }
-            }
             form.inline method="post" action={ (href) "/supersede" } {
                 @if origin.superseded_by.is_some() {
                     button.quiet { "Mark as valid" }

@@ -4,8 +4,8 @@ use backstory_model::Handle;
 use backstory_recall::{CitedFileStatus, FileStatus, cited_file_statuses};
 use backstory_store::{MemoryDetail, Store};
 
-use super::card::MemoryCard;
-use crate::{problem::ApiError, project_scope};
+use super::{card::MemoryCard, relation_graph::Relations, told::MemoryTold};
+use crate::{problem::ApiError, project_scope, server::Server};
 
 /// A memory with everything that its page shows.
 pub(super) struct MemoryPageView {
@@ -13,14 +13,14 @@ pub(super) struct MemoryPageView {
     pub(super) files: Vec<CitedFileStatus>,
     /// Texts of the first passages, by position.
     pub(super) texts: Vec<String>,
-    /// The memory that supersedes it, then those that it supersedes.
-    pub(super) related: Vec<MemoryCard>,
+    pub(super) relations: Relations,
+    pub(super) told: MemoryTold,
     /// Later memories about cited files that have changed since.
     pub(super) later: Vec<MemoryCard>,
 }
 
 impl MemoryPageView {
-    pub(super) fn read(store: &Store, handle: Handle) -> Result<Self, ApiError> {
+    pub(super) fn read(store: &Store, server: &Server, handle: Handle) -> Result<Self, ApiError> {
         const TEXTS: usize = 12;
         const LATER: usize = 6;
         let shown = store
@@ -36,11 +36,16 @@ impl MemoryPageView {
                     .unwrap_or_default(),
             );
         }
-        let origin = &shown.provenance;
-        let mut related = Vec::new();
-        for other in origin.superseded_by.iter().chain(&origin.supersedes) {
-            related.extend(store.memory(*other)?.as_ref().map(MemoryCard::new));
-        }
+        let relations = match shown.memory.handle.observation() {
+            Some(id) => Relations {
+                related: store.related_memories(id)?,
+                sightings: store.sightings(id)?,
+            },
+            None => Relations {
+                related: Vec::new(),
+                sightings: Vec::new(),
+            },
+        };
         let mut later: Vec<MemoryCard> = Vec::new();
         for file in files.iter().filter(|file| is_stale(file)).take(4) {
             let project = shown
@@ -62,10 +67,11 @@ impl MemoryPageView {
         later.sort_by_key(|item| std::cmp::Reverse(item.created_at));
         later.truncate(LATER);
         Ok(Self {
+            told: MemoryTold::read(store, server, shown.memory.handle)?,
             shown,
             files,
             texts,
-            related,
+            relations,
             later,
         })
     }

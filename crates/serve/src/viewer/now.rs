@@ -1,75 +1,135 @@
-//! `/`: the latest memories, the active sessions and the queue, updated live.
+//! `/`: the latest turns with what came of them, the numbers of today, active sessions and the queue, updated live.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use axum::extract::{Query, State};
-use backstory_model::MemoryKind;
-use backstory_store::{ActiveSession, Filter, PageCursor, Store};
+use backstory_capture::private::file_name;
+use backstory_model::Timestamp;
+use backstory_store::{ActiveSession, ActivityCounts, FeedEntry, PageCursor, Project, Store};
 use maud::{Markup, html};
 
 use super::{
+    activity_year::ActivityYear,
     card::MemoryCard,
     link,
     text::{clipped, inline_text},
     time::duration,
-    view::{NavItem, Paged, Pairs, View, field, plural},
+    turn_card::TurnItem,
+    view::{NavItem, Paged, Pairs, View, distinct_names, field, number, plural},
 };
 use crate::{api_types::QueueJson, problem::ApiError, server::Server};
 
-/// Number of memories per page.
-const PAGE_SIZE: usize = 20;
+/// Number of turns per page.
+const PAGE_SIZE: usize = 15;
 
 /// A session without events for this long no longer counts as active.
 const IDLE: Duration = Duration::from_hours(6);
 
-const SHOWN: [MemoryKind; 4] = [
-    MemoryKind::Prompt,
-    MemoryKind::Observation,
-    MemoryKind::Summary,
-    MemoryKind::Note,
-];
+/// Number of projects to choose from.
+const MAX_PROJECTS: u32 = 8;
+
+enum Item {
+    Turn(TurnItem),
+    Memory(Box<MemoryCard>),
+}
+
+/// Numbers of the current day.
+struct Today {
+    counts: ActivityCounts,
+    /// Memories that were injected, in all projects.
+    recalled: u64,
+    tokens: u64,
+}
 
 struct NowPage {
-    items: Vec<MemoryCard>,
+    items: Vec<Item>,
     next: Option<PageCursor>,
     running: Vec<ActiveSession>,
     queue: QueueJson,
     is_first: bool,
+    project: Option<Project>,
+    projects: Vec<Project>,
+    today: Today,
+    year: ActivityYear,
 }
 
 impl NowPage {
-    fn read(store: &Store, server: &Server, after: Option<PageCursor>) -> Result<Self, ApiError> {
+    fn read(
+        store: &Store,
+        server: &Server,
+        view: &View,
+        project: Option<&str>,
+        after: Option<PageCursor>,
+    ) -> Result<Self, ApiError> {
         let now = server.now();
-        let page = store.page(&SHOWN, None, &Filter::default(), after, PAGE_SIZE)?;
-        let items = page
-            .memories
-            .iter()
-            .filter(|memory| !server.pending_deletes.has(memory.handle))
-            .map(MemoryCard::new);
+        let project = project.map(|named| store.project(named)).transpose()?;
+        let mut projects = store.recent_projects(MAX_PROJECTS)?;
+        if let Some(chosen) = project.as_ref().filter(|chosen| !projects.contains(chosen)) {
+            projects.push(chosen.clone());
+        }
+        let day_start = view.times.start_of_day(view.times.day_of(now));
+        let mut running = store.running(now - IDLE, 8)?;
+        running.retain(|session| {
+            project
+                .as_ref()
+                .is_none_or(|project| project.id == session.project_id)
+        });
+        let page = store.turn_feed(project.as_ref(), after, PAGE_SIZE)?;
+        let (recalled, injected_at) = recalls(server, &page.entries, day_start)?;
+        let mut items = Vec::new();
+        for entry in page.entries {
+            match entry {
+                FeedEntry::Turn(card) => {
+                    let times = injected_at.get(&card.session_id).map_or(&[][..], Vec::as_slice);
+                    let item = TurnItem::new(card, times, |handle| server.pending_deletes.has(handle));
+                    items.push(Item::Turn(item));
+                }
+                FeedEntry::Memory(memory) if server.pending_deletes.has(memory.handle) => {}
+                FeedEntry::Memory(memory) => items.push(Item::Memory(Box::new(MemoryCard::new(&memory)))),
+            }
+        }
         Ok(Self {
-            items: items.collect(),
+            items,
             next: page.next,
-            running: store.running(now - IDLE, 8)?,
+            running,
             queue: QueueJson::new(store.queue(0)?, server.engine.spooled(), now),
             is_first: after.is_none(),
+            today: Today {
+                counts: store.activity_since(project.as_ref(), day_start)?,
+                ..recalled
+            },
+            year: ActivityYear::read(store, project.as_ref(), &view.times)?,
+            project,
+            projects,
         })
     }
 
     fn show(&self, view: &View) -> Markup {
         html! {
             h1 { "Now" }
+            @if self.projects.len() > 1 { (self.project_chips()) }
+            section.panel.today aria-label="Activity" {
+                (self.today.show(self.project.is_some()))
+                (self.year.show())
+            }
             div.columns {
                 section.wide aria-labelledby="latest" {
                     div.bar {
-                        h2 #latest { "Latest memories" }
+                        h2 #latest { "Latest turns" }
                         button.new type="button" data-new hidden { "0 new" }
                     }
-                    @if self.items.is_empty() { (empty()) }
+                    @if self.items.is_empty() { (empty(self.project.is_some())) }
                     ol.list #feed data-live=[self.is_first.then_some("list")] {
-                        @for item in &self.items { (item.show(view, &html! {})) }
+                        @for item in &self.items {
+                            @match item {
+                                Item::Turn(turn) => (turn.show(view)),
+                                Item::Memory(card) => (card.show(view, &html! {})),
+                            }
+                        }
                     }
                     @if let Some(next) = self.next {
-                        p { a.button.quiet href={ "/?after=" (next) } { "Older" } }
+                        @let project = self.project.as_ref().map_or("", |project| project.id.as_str());
+                        p { a.button.quiet href=(link::with_query("/", &[("project", project), ("after", &next.to_string())])) { "Older" } }
                     }
                 }
                 div.aside {
@@ -86,6 +146,77 @@ impl NowPage {
             }
         }
     }
+
+    fn project_chips(&self) -> Markup {
+        let chosen = self.project.as_ref().map(|project| project.id.as_str());
+        html! {
+            nav.chips aria-label="Projects" {
+                a.chip href="/" aria-current=[chosen.is_none().then_some("true")] { "All projects" }
+                @let names = distinct_names(self.projects.iter().map(|project| (project.id.as_str(), project.name.as_str())));
+                @for (project, name) in self.projects.iter().zip(names) {
+                    a.chip href=(link::with_query("/", &[("project", &project.id)]))
+                        aria-current=[(chosen == Some(project.id.as_str())).then_some("true")] { (inline_text(&name)) }
+                }
+            }
+        }
+    }
+}
+
+impl Today {
+    fn show(&self, is_project: bool) -> Markup {
+        let numbers = [
+            ("turns", self.counts.turns),
+            ("memories", self.counts.memories),
+            ("sessions", self.counts.sessions),
+        ];
+        html! {
+            section #today data-live="swap" aria-labelledby="today-title" {
+                h2 #today-title { "Today" }
+                dl.numbers {
+                    @for (name, value) in numbers { div { dt { (name) } dd { (number(value)) } } }
+                    // The log has no projects.
+                    @if !is_project {
+                        div { dt { a href="/recall" { "recalled" } } dd { (number(self.recalled)) } }
+                        div { dt { "tokens recalled" } dd { (number(self.tokens)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Times of the injections into a session, by the agent's id of the session.
+type InjectedAt = HashMap<String, Vec<Timestamp>>;
+
+/// Returns the numbers of today's injections, and the times of all injections into the listed sessions.
+fn recalls(
+    server: &Server,
+    entries: &[FeedEntry],
+    day_start: Timestamp,
+) -> Result<(Today, InjectedAt), ApiError> {
+    let sessions = entries.iter().filter_map(|entry| match entry {
+        FeedEntry::Turn(card) => Some((file_name(&card.session_id), card.session_id.clone())),
+        FeedEntry::Memory(_) => None,
+    });
+    let by_log: HashMap<String, String> = sessions.collect();
+    server.injections(|index| {
+        let mut injected_at: InjectedAt = HashMap::new();
+        let mut today = Today {
+            counts: ActivityCounts::default(),
+            recalled: 0,
+            tokens: 0,
+        };
+        for (log, injection) in index.all() {
+            if injection.at >= day_start {
+                today.recalled += u64::from(injection.handle.is_some());
+                today.tokens += injection.tokens;
+            }
+            if let Some(session) = by_log.get(log) {
+                injected_at.entry(session.clone()).or_default().push(injection.at);
+            }
+        }
+        (today, injected_at)
+    })
 }
 
 fn running(session: &ActiveSession, view: &View) -> Markup {
@@ -101,7 +232,10 @@ fn running(session: &ActiveSession, view: &View) -> Markup {
                     (inline_text(session.title.as_deref().unwrap_or(&session.project)))
                 }
             }
-            @if let Some(prompt) = &session.prompt { p.prompt { (inline_text(&clipped(prompt, 140))) } }
+            // The first prompt is often the title.
+            @if let Some(prompt) = session.prompt.as_ref().filter(|prompt| !is_title(session, prompt)) {
+                p.prompt { (inline_text(&clipped(prompt, 140))) }
+            }
             p.meta {
                 span.state { (state) }
                 span { (inline_text(&session.project)) }
@@ -115,6 +249,18 @@ fn running(session: &ActiveSession, view: &View) -> Markup {
             }
         }
     }
+}
+
+/// Returns whether a prompt says the same as the title of its session.
+fn is_title(session: &ActiveSession, prompt: &str) -> bool {
+    let beginning = |text: &str| {
+        text.chars()
+            .filter(|c| c.is_alphanumeric())
+            .take(40)
+            .collect::<String>()
+    };
+    let title = session.title.as_deref();
+    title.is_some_and(|title| beginning(title).eq_ignore_ascii_case(&beginning(prompt)))
 }
 
 fn queue(queue: &QueueJson) -> Markup {
@@ -133,7 +279,10 @@ fn queue(queue: &QueueJson) -> Markup {
     }
 }
 
-fn empty() -> Markup {
+fn empty(is_project: bool) -> Markup {
+    if is_project {
+        return html! { div.empty { p { "No turns in this project yet." } p { a href="/" { "Show all projects" } } } };
+    }
     html! {
         div.empty {
             p.lead { "No memories yet." }
@@ -151,10 +300,11 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
         .map(str::parse)
         .transpose()
         .map_err(|_| ApiError::bad("invalid cursor").hint("start again from the first page"))?;
-    let state = Arc::clone(&server);
+    let project = field(&pairs, "project").map(ToOwned::to_owned);
+    let (state, viewed) = (Arc::clone(&server), view.clone());
     let page = server
         .stores
-        .read(move |store| NowPage::read(store, &state, after))
+        .read(move |store| NowPage::read(store, &state, &viewed, project.as_deref(), after))
         .await?;
     Ok(view.page("Now", NavItem::Now, &page.show(&view)))
 }

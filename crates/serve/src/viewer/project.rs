@@ -1,35 +1,31 @@
-//! `/projects/{id}`: activity, open next steps, latest memories, files and branches of one project.
+//! `/projects/{id}`: hand-over, open items, timeline, activity, latest memories, files and branches of one project.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::extract::{Path, State};
-use backstory_model::{Handle, MemoryKind, Timestamp};
-use backstory_recall::{ContextRequest, MAX_SUMMARIES, OpenWork, open_work};
-use backstory_store::{
-    Branch, BusyFile, DayCount, Filter, Memory, Project, Session, SessionFilter, Store, Summary,
-};
+use backstory_model::{MemoryKind, Timestamp};
+use backstory_store::{Branch, BusyFile, DayCount, Filter, Memory, Project, Session, SessionFilter, Store};
 use maud::{Markup, html};
 
 use super::{
     card::{MemoryCard, type_label},
-    link, plot,
+    handover::HandoverView,
+    link,
+    open_items::OpenItemList,
+    plot,
+    project_timeline::Timeline,
     sessions::row,
-    text::{block, clipped, inline_text},
-    time::day_name,
+    text::inline_text,
+    time::{DAY_MS, day_name},
     view::{NavItem, Paged, View, plural},
 };
 use crate::{problem::ApiError, server::Server};
-
-const DAY_MS: i64 = 86_400_000;
 
 /// Number of days in the activity chart.
 const DAYS: i64 = 90;
 
 /// After this long without observations the chart ends at the last active day instead of today.
 const INACTIVE: Duration = Duration::from_hours(45 * 24);
-
-/// Maximum number of sessions with open next steps.
-const MAX_OPEN: usize = 5;
 
 struct Activity {
     last_day: i64,
@@ -38,10 +34,13 @@ struct Activity {
 
 struct ProjectPage {
     project: Project,
+    timeline: Option<Timeline>,
+    /// The hand-over of the latest session that has one.
+    handover: Option<HandoverView>,
+    open: OpenItemList,
     activity: Activity,
     files: Vec<BusyFile>,
     branches: Vec<Branch>,
-    summaries: Vec<Summary>,
     sessions: Vec<Session>,
     pinned: Vec<MemoryCard>,
     latest: Vec<MemoryCard>,
@@ -66,16 +65,26 @@ impl ProjectPage {
         for handle in store.pinned(&project, 20)? {
             pinned.extend(store.memory(handle)?);
         }
+        let sessions = store.sessions(&SessionFilter {
+            project: Some(&project),
+            after: None,
+            limit: 5,
+        })?;
+        let mut handover = None;
+        for session in &sessions {
+            if handover.is_none() {
+                handover = HandoverView::read(store, session)?;
+            }
+        }
+        let stated = handover.as_ref().map(|view| &view.handover);
         Ok(Self {
+            timeline: Timeline::read(store, &project)?,
+            open: OpenItemList::read(store, &project, stated, view.times.now)?,
+            handover,
+            sessions,
             activity: Activity::read(store, &project, view)?,
             files: store.busy_files(&project, 12)?,
             branches: store.branches(&project, 8)?,
-            summaries: store.latest_summaries(&project, MAX_SUMMARIES)?,
-            sessions: store.sessions(&SessionFilter {
-                project: Some(&project),
-                after: None,
-                limit: 5,
-            })?,
             latest: items(page.memories)
                 .into_iter()
                 .filter(|item| !item.is_pinned)
@@ -85,21 +94,9 @@ impl ProjectPage {
         })
     }
 
-    /// Returns the open next steps, selected as for the context block of a new session.
-    fn open(&self, view: &View) -> Vec<OpenWork<'_>> {
-        let request = ContextRequest {
-            project: &self.project,
-            branch: None,
-            compacted_session: None,
-            now: view.times.now,
-        };
-        open_work(&self.summaries, None, &request, MAX_OPEN)
-    }
-
     fn show(&self, view: &View) -> Markup {
         let id = self.project.id.as_str();
         let empty = html! {};
-        let open = self.open(view);
         html! {
             h1 { (inline_text(&self.project.name)) }
             p.muted.path { (inline_text(id)) @if self.project.root != self.project.id { " · " (inline_text(&self.project.root)) } }
@@ -108,10 +105,15 @@ impl ProjectPage {
                 a.button.quiet href=(link::with_query("/search", &[("project", id)])) { "Search this project" }
                 a.button.quiet href=(link::with_query("/sessions", &[("project", id)])) { "Sessions" }
             }
+            @if let Some(handover) = &self.handover {
+                (handover.show_without_open())
+                p.meta { a href=(link::session(&handover.session_id)) { "The session that left it" } }
+            }
+            (self.open.show(view))
+            @if let Some(timeline) = &self.timeline { (timeline.show()) }
             (self.activity.show())
             div.columns {
                 div.wide {
-                    @if !open.is_empty() { (steps(view, &open)) }
                     @if !self.pinned.is_empty() {
                         section aria-labelledby="pinned" {
                             h2 #pinned { "Pinned" }
@@ -195,28 +197,6 @@ impl Activity {
     }
 }
 
-fn steps(view: &View, open: &[OpenWork<'_>]) -> Markup {
-    let handle = |summary: &Summary| Handle {
-        kind: MemoryKind::Summary,
-        id: summary.id,
-    };
-    html! {
-        section aria-labelledby="steps" {
-            h2 #steps { "Open next steps" }
-            @for OpenWork { summary, steps } in open {
-                article.step {
-                    (block(&clipped(steps, 600)))
-                    p.meta {
-                        a href=(link::memory(handle(summary))) { (handle(summary)) }
-                        @if let Some(branch) = &summary.branch { span { (inline_text(branch)) } }
-                        (view.times.ago(summary.created_at))
-                    }
-                }
-            }
-        }
-    }
-}
-
 fn files(files: &[BusyFile], project: &str) -> Markup {
     html! {
         section aria-labelledby="files" {
@@ -239,11 +219,11 @@ fn branches(view: &View, branches: &[Branch]) -> Markup {
         @if !branches.is_empty() {
             section aria-labelledby="branches" {
                 h2 #branches { "Branches" }
-                ol.ranks {
+                ol.entries {
                     @for branch in branches {
                         li {
                             span.path { (inline_text(&branch.name)) }
-                            span.meta { (plural(branch.sessions, "session", "sessions")) ", " (view.times.ago(branch.last_at)) }
+                            p.meta { span { (plural(branch.sessions, "session", "sessions")) } (view.times.ago(branch.last_at)) }
                         }
                     }
                 }

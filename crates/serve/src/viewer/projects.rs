@@ -31,7 +31,7 @@ fn read(store: &Store, now: Timestamp) -> Result<Vec<Row>, ApiError> {
     for card in store.projects()? {
         let mut weeks = vec![0; WEEKS];
         if rows.len() < MAX_CHARTS {
-            for (week, count) in store.activity_by_interval(&card.project, from, WEEK)? {
+            for (week, count) in store.activity_by_interval(Some(&card.project), from, WEEK)? {
                 if let Some(slot) = usize::try_from(week).ok().and_then(|week| weeks.get_mut(week)) {
                     *slot += count;
                 }

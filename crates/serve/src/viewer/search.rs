@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use axum::extract::{Query, State};
-use backstory_model::{MemoryKind, ObservationType};
+use backstory_model::{EvidenceKind, MemoryKind, ObservationType};
 use backstory_recall::{self as recall, SearchHit, Searcher, matches};
 use backstory_store::{Filter, PageCursor, Scope, Store, terms};
 use maud::{Markup, html};
@@ -12,10 +12,14 @@ use serde_json::{Map, Value};
 use super::{
     card::MemoryCard,
     link, plot,
-    text::{inline_text, marked},
+    search_facets::Facets,
+    text::{diff, inline_text, marked},
     view::{NavItem, Paged, Pairs, View, field, plural, sentence},
 };
 use crate::{problem::ApiError, project_scope::ProjectScope, route::search::WireFilter, server::Server};
+
+/// Number of results that the filter chips count.
+const COUNTED: usize = 60;
 
 /// Number of hits per page, and the last position that paging reaches.
 const PAGE_SIZE: usize = 20;
@@ -46,11 +50,14 @@ struct SearchResults {
     words: Vec<String>,
     /// Share of memories in the semantic index, from 0 to 1.
     coverage: f64,
+    facets: Facets,
 }
 
 /// Evidence that a memory matches the query.
 struct MatchReason {
     snippet: String,
+    /// Matching lines of a change to a file, instead of a snippet: a diff in one line cannot be read.
+    changed: Option<String>,
     /// Query words that the memory contains.
     words: Vec<String>,
     /// Names of the fields that contain them.
@@ -78,8 +85,11 @@ impl MatchReason {
         let matching = parts
             .into_iter()
             .filter(|(_, text)| words.iter().any(|word| has_word(text, word)));
+        let is_change = hit.memory.record.type_name.as_deref() == Some(EvidenceKind::Edit.name());
+        let text = hit.memory.record.text.as_deref().filter(|_| is_change);
         Self {
             snippet: hit.snippet.clone(),
+            changed: text.map(|text| matching_lines(text, &words)),
             fields: matching.map(|(name, _)| name).collect(),
             words,
             score: hit.score,
@@ -89,7 +99,8 @@ impl MatchReason {
     fn show(&self, query: &[String]) -> Markup {
         let percent = format!("{:.0} %", self.score * 100.0);
         html! {
-            @if !self.snippet.is_empty() { p.more { (marked(&self.snippet, &matches(&self.snippet, query))) } }
+            @if let Some(changed) = &self.changed { (diff(changed)) }
+            @else if !self.snippet.is_empty() { p.more { (marked(&self.snippet, &matches(&self.snippet, query))) } }
             @if !query.is_empty() { p.why {
                 (plot::share(self.score, &format!("relevance {percent}")))
                 span { (percent) }
@@ -105,6 +116,23 @@ impl MatchReason {
             } }
         }
     }
+}
+
+/// Returns the first lines of a change that have a word of the query, else its first changed lines.
+fn matching_lines(text: &str, words: &[String]) -> String {
+    const MAX_LINES: usize = 4;
+    let body = || text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let mut lines: Vec<&str> = body()
+        .filter(|line| !matches(line, words).is_empty())
+        .take(MAX_LINES)
+        .collect();
+    if lines.is_empty() {
+        lines = body()
+            .filter(|line| line.starts_with(['+', '-']))
+            .take(MAX_LINES)
+            .collect();
+    }
+    lines.join("\n")
 }
 
 /// Reads the filters of a form; unset filters are empty strings.
@@ -132,17 +160,16 @@ fn find(store: &Store, server: &Server, pairs: &Pairs) -> Result<SearchResults, 
         None => {
             let kinds: &[MemoryKind] = match filter.kind {
                 Some(MemoryKind::Passage) => &[MemoryKind::Passage],
-                _ => &[
-                    MemoryKind::Observation,
-                    MemoryKind::Summary,
-                    MemoryKind::Note,
-                    MemoryKind::Prompt,
-                ],
+                Some(MemoryKind::Prompt) => &[MemoryKind::Prompt],
+                // Summaries begin with the prompt.
+                _ => &[MemoryKind::Observation, MemoryKind::Summary, MemoryKind::Note],
             };
             let after: Option<PageCursor> = field(pairs, "after").and_then(|text| text.parse().ok());
             let page = store.page(kinds, project, &filter, after, PAGE_SIZE)?;
             let items = page.memories.iter();
+            let counted = store.page(kinds, project, &filter, None, COUNTED)?;
             SearchResults {
+                facets: Facets::count(counted.memories.iter()),
                 items: items.map(|memory| (MemoryCard::new(memory), None)).collect(),
                 next: page.next.map(|next| next_page(pairs, &next.to_string())),
                 ..SearchResults::default()
@@ -172,7 +199,7 @@ fn by_question(
         text,
         scope,
         filter,
-        limit: skip + PAGE_SIZE + 1,
+        limit: (skip + PAGE_SIZE + 1).max(COUNTED),
         now: server.now(),
         zone: &server.engine.zone(),
     };
@@ -193,6 +220,7 @@ fn by_question(
         next: more.then(|| next_page(pairs, &(skip + PAGE_SIZE).to_string())),
         coverage: store.coverage()?.share(),
         words: query.clone(),
+        facets: Facets::count(hits.iter().take(COUNTED).map(|hit| &hit.memory)),
         ..SearchResults::default()
     })
 }
@@ -215,7 +243,10 @@ fn next_page(pairs: &Pairs, after: &str) -> String {
 
 fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
     let value = |name: &str| field(pairs, name).unwrap_or_default().to_owned();
-    let is_filtered = FILTERS.iter().any(|name| field(pairs, name).is_some());
+    // The chips show the others.
+    let has_field_filter = ["concept", "file", "session"]
+        .iter()
+        .any(|name| field(pairs, name).is_some());
     let kinds = MemoryKind::ALL.map(MemoryKind::name);
     let types = ObservationType::ALL.map(ObservationType::name);
     let choice = |name: &str, label: &str, options: &[&str]| {
@@ -236,8 +267,8 @@ fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
                     autocomplete="off" data-search autofocus;
                 button { "Search" }
             }
-            details.filters open[is_filtered] {
-                summary { "Filters" }
+            details.filters open[has_field_filter] {
+                summary { "More filters" }
                 div.grid {
                     label { span { "Project" }
                         select name="project" {
@@ -250,18 +281,26 @@ fn form(pairs: &Pairs, projects: &[(String, String)]) -> Markup {
                     (choice("concept", "Concept", &CONCEPTS))
                     label { span { "File" } input name="file" value=(value("file")) placeholder="src/main.rs"; }
                     label { span { "Session" } input name="session" value=(value("session")) placeholder="start of its id"; }
-                    label { span { "Since" } input name="since" value=(value("since")) placeholder="7d, yesterday, 2026-03-01"; }
-                    label { span { "Until" } input name="until" value=(value("until")) placeholder="2026-04-01"; }
                 }
                 p { a href="/search" { "Clear all" } }
             }
+            div.dates { (date("since", "From", &value("since"))) (date("until", "to", &value("until"))) }
         }
     }
 }
 
-fn results(view: &View, pairs: &Pairs, found: &SearchResults) -> Markup {
+/// Renders a date picker. A value that is not a date, such as `7d`, stays editable as text.
+fn date(name: &str, label: &str, value: &str) -> Markup {
+    let is_date = value.is_empty() || value.parse::<jiff::civil::Date>().is_ok();
+    html! {
+        label { span { (label) } input type=(if is_date { "date" } else { "text" }) name=(name) value=(value); }
+    }
+}
+
+fn results(view: &View, pairs: &Pairs, projects: &[(String, String)], found: &SearchResults) -> Markup {
     let question = field(pairs, "q").filter(|_| !found.words.is_empty());
     html! {
+        (found.facets.show(pairs, projects))
         @if found.items.is_empty() { (no_results(pairs)) } @else {
             p.meta role="status" {
                 @if question.is_some() {
@@ -321,7 +360,7 @@ pub(super) async fn page(State(server): State<Arc<Server>>, view: View, Query(pa
         (form(&pairs, &projects))
         div #results aria-live="polite" {
             @match &found {
-                Ok(found) => (results(&view, &pairs, found)),
+                Ok(found) => (results(&view, &pairs, &projects, found)),
                 // An invalid filter is reported next to the form, where it can be corrected.
                 Err(problem) => { div.notice.warn { p { (inline_text(&sentence(&problem.message))) } } }
             }

@@ -3,23 +3,27 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::extract::{Path, Query, State};
-use backstory_model::{Handle, Handover, TurnId};
-use backstory_store::{Session, Store, Turn};
-use backstory_text::one_line;
+use backstory_model::{Handle, TurnId};
+use backstory_store::{Chapter, Session, Store, Turn};
 use maud::{Markup, html};
 
 use super::{
+    handover::HandoverView,
     link,
-    session_turn::{Depth, FullTurn},
+    session_turn::{Depth, FullTurn, folded},
     sessions::status,
-    text::inline_text,
+    text::{inline_text, opening},
     time::duration,
+    told::SessionTold,
     view::{NavItem, Paged, Pairs, View, field, plural},
 };
 use crate::{problem::ApiError, server::Server};
 
 /// Number of turns per page.
 const PAGE_SIZE: usize = 25;
+
+/// Last words longer than this are folded, in bytes.
+const LAST_WORDS: usize = 600;
 
 /// Maximum number of direct links to turns.
 const MAX_STEPS: usize = 120;
@@ -33,7 +37,11 @@ struct SessionPage {
     /// Index of the first shown turn.
     from: usize,
     is_replay: bool,
-    handover: Option<Handover>,
+    handover: Option<HandoverView>,
+    chapters: Vec<Chapter>,
+    /// The agent's last report and the number of its turn.
+    last_words: Option<(i64, String)>,
+    told: SessionTold,
 }
 
 impl SessionPage {
@@ -68,7 +76,10 @@ impl SessionPage {
             shown.push(FullTurn::read(store, turn.clone(), &handles, depth)?);
         }
         Ok(Self {
-            handover: store.handover(session.db_id)?,
+            handover: HandoverView::read(store, &session)?,
+            chapters: store.chapters(session.db_id)?,
+            last_words: store.last_words(session.db_id)?,
+            told: SessionTold::read(store, server, &session, &turns)?,
             session,
             memories,
             shown,
@@ -84,7 +95,7 @@ impl SessionPage {
             .title
             .as_deref()
             .or(self.session.first_prompt.as_deref());
-        one_line(title.unwrap_or("Session without a prompt"), 120)
+        opening(title.unwrap_or("Session without a prompt"), 120)
     }
 
     fn show(&self, view: &View) -> Markup {
@@ -93,9 +104,31 @@ impl SessionPage {
             h1 { (inline_text(&self.title())) }
             @if let Some(subtitle) = &self.session.subtitle { p.lead { (inline_text(subtitle)) } }
             (self.facts(view))
-            @if let Some(handover) = self.handover.as_ref().filter(|_| !self.is_replay) {
-                (show_handover(handover))
+            @if self.is_replay {
+                (self.steps(&href))
+                (self.turn_list(view, &href))
+            } @else {
+                div.columns.reading {
+                    div.aside {
+                        (self.last_words(&href))
+                        (self.told.show(view, &self.session))
+                        @if self.chapters.len() > 1 { (self.contents(&href)) }
+                    }
+                    div.wide {
+                        @if let Some(handover) = &self.handover { (handover.show(view)) }
+                        section aria-label="Turns" {
+                            (self.steps(&href))
+                            (self.turn_list(view, &href))
+                            (self.pager(&href))
+                        }
+                    }
+                }
             }
+        }
+    }
+
+    fn steps(&self, href: &str) -> Markup {
+        html! {
             @if !self.turns.is_empty() {
                 nav.steps aria-label="Turns" {
                     @if self.is_replay {
@@ -103,17 +136,81 @@ impl SessionPage {
                     } @else {
                         a.button href={ (href) "?turn=" (self.turns[0].number) } { "Replay" }
                     }
-                    (self.stepper(&href))
-                    @if self.is_replay { (self.arrows(&href)) }
+                    (self.stepper(href))
+                    @if self.is_replay { (self.arrows(href)) }
                 }
             }
+        }
+    }
+
+    fn turn_list(&self, view: &View, href: &str) -> Markup {
+        html! {
             @if self.turns.is_empty() {
                 div.empty { p { "No prompts in this session yet." } }
             }
             div.turns #turns data-live=[(!self.is_replay).then_some("list")] {
-                @for turn in &self.shown { (turn.show(view, &self.session)) }
+                @for turn in &self.shown {
+                    @for chapter in self.chapters.iter().filter(|chapter| chapter.turn == Some(turn.turn.number)) {
+                        (self.chapter_heading(chapter, href))
+                    }
+                    (turn.show(view, &self.session))
+                }
             }
-            @if !self.is_replay { (self.pager(&href)) }
+        }
+    }
+
+    fn chapter_heading(&self, chapter: &Chapter, href: &str) -> Markup {
+        html! {
+            @if self.chapters.len() > 1 {
+                h2.chapter #{ "chapter-" (chapter.number) } data-key={ "chapter-" (chapter.number) } {
+                    span.number { (chapter.number) } " "
+                    @if self.is_replay {
+                        a href={ (href) "#chapter-" (chapter.number) } { (inline_text(&chapter.title)) }
+                    } @else { (inline_text(&chapter.title)) }
+                }
+            }
+        }
+    }
+
+    /// Renders the table of contents.
+    fn contents(&self, href: &str) -> Markup {
+        html! {
+            section aria-labelledby="chapters" {
+                h2 #chapters { "Chapters" }
+                ol.entries.contents {
+                    @for chapter in &self.chapters {
+                        li {
+                            span.number { (chapter.number) } " "
+                            @match chapter.turn {
+                                Some(turn) => a href=(self.chapter_link(chapter, turn, href)) { (inline_text(&chapter.title)) },
+                                None => (inline_text(&chapter.title)),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the URL of a chapter: on this page if its turn is shown here.
+    fn chapter_link(&self, chapter: &Chapter, turn: i64, href: &str) -> String {
+        let anchor = format!("#chapter-{}", chapter.number);
+        if self.shown.iter().any(|shown| shown.turn.number == turn) {
+            return anchor;
+        }
+        let index = self.turns.iter().position(|one| one.number == turn).unwrap_or(0);
+        format!("{href}?from={}{anchor}", index / PAGE_SIZE * PAGE_SIZE)
+    }
+
+    fn last_words(&self, href: &str) -> Markup {
+        html! {
+            @if let Some((turn, words)) = &self.last_words {
+                section #last-words aria-labelledby="last-words-title" data-live="swap" {
+                    h2 #last-words-title { "The agent's last words" }
+                    blockquote.words { (folded(words, LAST_WORDS)) }
+                    p.meta { a href={ (href) "?turn=" (turn) } { "turn " (turn) } }
+                }
+            }
         }
     }
 
@@ -183,21 +280,6 @@ impl SessionPage {
                             "Later turns (" (self.turns.len() - end) ")"
                         }
                     }
-                }
-            }
-        }
-    }
-}
-
-/// Renders the hand-over: a list per section.
-pub(super) fn show_handover(handover: &Handover) -> Markup {
-    html! {
-        section.handover #handover data-live="swap" {
-            h2 { "Hand-over" }
-            dl.fields {
-                @for (label, lines) in handover.sections() {
-                    dt { (label) }
-                    dd { ul { @for line in lines { li { (inline_text(line)) } } } }
                 }
             }
         }

@@ -86,7 +86,7 @@ impl FullTurn {
                 }
                 @match &turn.prompt {
                     Some(text) => { div.prompt {
-                        (prompt_text(text))
+                        (folded(text, LONG_PROMPT))
                         @if !turn.machine_made { p.meta { a href=(link::memory(prompt)) { (prompt) } } }
                     } }
                     None => { p.muted { "Prompt unavailable: private, forgotten or not recorded." } }
@@ -130,8 +130,9 @@ impl FullTurn {
     }
 }
 
-fn prompt_text(text: &str) -> Markup {
-    let start = clipped(text, LONG_PROMPT);
+/// Renders a text, folded if it is longer than `max_len` bytes.
+pub(super) fn folded(text: &str, max_len: usize) -> Markup {
+    let start = clipped(text, max_len);
     if start == text {
         return block(text);
     }

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use super::{
     link,
-    text::inline_text,
+    text::{inline_text, opening},
     time::duration,
     view::{NavItem, Paged, Pairs, View, field, plural},
 };
@@ -24,7 +24,7 @@ pub(super) fn row(session: &Session, view: &View) -> Markup {
         li.item data-item data-key={ "session-" (session.db_id) } data-status=(session.status.name()) {
             div.head {
                 a.title href=(link::session(&session.session_id)) {
-                    (inline_text(&one_line(title.unwrap_or("Session without a prompt"), 160)))
+                    (inline_text(&opening(title.unwrap_or("Session without a prompt"), 160)))
                 }
                 span.handle { (one_line(&session.session_id, 9)) }
             }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{
     link,
+    setting_labels::label,
     text::inline_text,
     view::{NavItem, Paged, Pairs, View, field, sentence},
 };
@@ -39,13 +40,21 @@ const SECTIONS: [(&str, &str, &str); 9] = [
 
 fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&ApiError>, logins: &Markup) -> Markup {
     let submitted = field(pairs, "section");
+    let find = field(pairs, "find").unwrap_or_default().to_lowercase();
     html! {
         h1 { "Settings" }
         p.lead { "Stored in " code { "config.toml" } " in the home folder. Changes apply immediately." }
+        form.search role="search" aria-label="Find a setting" action="/settings" {
+            label.unseen for="find" { "Find a setting" }
+            div.field {
+                input #find type="search" name="find" value=(field(pairs, "find").unwrap_or_default()) placeholder="Find a setting" autocomplete="off" data-find;
+                button.quiet { "Find" }
+            }
+        }
         nav.chips aria-label="Sections" {
             @for (name, title, _) in SECTIONS { a.chip href={ "#" (name) } { (title) } }
         }
-        @for (name, title, about) in SECTIONS {
+        @for (name, title, about) in SECTIONS.into_iter().filter(|(name, ..)| has_match(settings, name, &find)) {
             @let is_submitted = submitted == Some(name);
             section.panel #(name) aria-labelledby={ (name) "-title" } {
                 h2 #{ (name) "-title" } { (title) }
@@ -53,7 +62,7 @@ fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&ApiError>
                 @if is_submitted { (outcome(problem)) }
                 form method="post" action={ "/settings#" (name) } {
                     input type="hidden" name="section" value=(name);
-                    @for (key, setting) in settings.iter().filter(|(key, _)| section_of(key) == name) {
+                    @for (key, setting) in settings.iter().filter(|(key, setting)| section_of(key) == name && is_match(key, setting, &find)) {
                         @let typed = is_submitted.then(|| typed(pairs, key)).flatten().filter(|_| problem.is_some());
                         (control(key, setting, typed.as_ref()))
                     }
@@ -63,6 +72,20 @@ fn show(settings: &Map<String, Value>, pairs: &Pairs, problem: Option<&ApiError>
         }
         (logins)
     }
+}
+
+/// Returns whether a section has a setting with the searched words.
+fn has_match(settings: &Map<String, Value>, section: &str, find: &str) -> bool {
+    settings
+        .iter()
+        .any(|(key, setting)| section_of(key) == section && is_match(key, setting, find))
+}
+
+/// Returns whether a setting's name, label or explanation has all searched words.
+fn is_match(key: &str, setting: &Value, find: &str) -> bool {
+    let about = setting["about"].as_str().unwrap_or_default();
+    let text = format!("{key} {} {about}", label(key)).to_lowercase();
+    find.split_whitespace().all(|word| text.contains(word))
 }
 
 /// Renders the signed-in browsers, each with a button that signs it out.
@@ -135,6 +158,8 @@ fn typed(pairs: &Pairs, key: &str) -> Option<Value> {
         .collect();
     match values.as_slice() {
         [] => None,
+        // A switch: the hidden field says "off", and the checkbox after it "on".
+        [off, on] if SWITCHES.contains(&(*on, *off)) => Some(Value::from(*on)),
         [one] => Some(Value::from(*one)),
         several => Some(several.iter().filter(|one| !one.is_empty()).copied().collect()),
     }
@@ -145,14 +170,11 @@ fn control(key: &str, setting: &Value, typed: Option<&Value>) -> Markup {
     let source = setting["source"].as_str().unwrap_or_default();
     let is_guarded = setting["guarded"] == true;
     let is_fixed = source == "environment" || is_guarded;
-    let name = key
-        .split_once('.')
-        .map_or(key, |(_, name)| name)
-        .replace('_', " ");
+    let name = label(key);
     let about = setting["about"].as_str().unwrap_or_default();
     let control = &setting["control"];
     html! {
-        div.setting data-source=(source) {
+        div.setting data-source=(source) data-name=(key) {
             @if control["kind"] == "several" {
                 fieldset disabled[is_fixed] aria-describedby={ (key) "-about" } {
                     legend { (name) }
@@ -191,6 +213,13 @@ fn input(key: &str, value: &Value, control: &Value, is_fixed: bool) -> Markup {
                 input #(key) type="number" name=(key) value=(text) min=[control["min"].as_u64()] max=[control["max"].as_u64()]
                     aria-describedby=(about) disabled[is_fixed];
             }
+            Some("choice") if switch(control).is_some() => {
+                @let (on, off) = switch(control).unwrap_or_default();
+                span.switch {
+                    input type="hidden" name=(key) value=(off) disabled[is_fixed];
+                    input #(key) type="checkbox" role="switch" name=(key) value=(on) checked[text == on] aria-describedby=(about) disabled[is_fixed];
+                }
+            }
             Some("choice") => {
                 select #(key) name=(key) aria-describedby=(about) disabled[is_fixed] {
                     @for word in words(&control["of"]) { option value=(word) selected[word == text] { (word) } }
@@ -203,6 +232,17 @@ fn input(key: &str, value: &Value, control: &Value, is_fixed: bool) -> Markup {
             _ => { input #(key) name=(key) value=(text) aria-describedby=(about) disabled[is_fixed] autocomplete="off"; }
         }
     }
+}
+
+/// Values of settings that are on or off.
+const SWITCHES: [(&str, &str); 2] = [("true", "false"), ("on", "off")];
+
+/// Returns the values of a choice that is a switch.
+fn switch(control: &Value) -> Option<(&'static str, &'static str)> {
+    let values = words(&control["of"]);
+    SWITCHES
+        .into_iter()
+        .find(|(on, off)| values.iter().map(String::as_str).eq([*on, *off]))
 }
 
 fn words(list: &Value) -> Vec<String> {

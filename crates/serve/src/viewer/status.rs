@@ -9,9 +9,9 @@ use backstory_store::{ProviderBackoff, Store};
 use maud::{Markup, html};
 
 use super::{
-    plot,
+    agents, checks, plot,
     text::inline_text,
-    time::{TimeFormat, day_name, duration},
+    time::{DAY_MS, TimeFormat, day_name, duration},
     view::{NavItem, Paged, Pairs, View, field, plural, redirect_back},
 };
 use crate::{
@@ -25,8 +25,6 @@ const MAX_ITEMS: u32 = 50;
 
 /// Number of days in the spending chart.
 const DAYS: i64 = 30;
-
-const DAY_MS: i64 = 86_400_000;
 
 /// Token usage and cost of models, with the daily budget.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +90,7 @@ impl StatusPage {
     }
 
     fn show(&self, view: &View, server: &Server) -> Markup {
+        let report = checks::latest(server);
         html! {
             h1 { "Health" }
             section.panel #verdict data-live="swap" data-well[self.is_healthy()] {
@@ -105,16 +104,15 @@ impl StatusPage {
             }
             div.columns {
                 div.wide {
+                    (agents::section(&self.connection, report.as_ref(), view))
                     section #queue-items aria-labelledby="queue" data-live="swap" {
                         h2 #queue { "Queue" }
                         (items(&self.queue, view))
                     }
+                    (checks::section(report.as_ref(), view))
                     (spending(&self.provider, &self.spending))
                 }
-                div.aside {
-                    (self.agents(view))
-                    (self.worker(view, server))
-                }
+                div.aside { (self.worker(view, server)) }
             }
         }
     }
@@ -136,24 +134,6 @@ impl StatusPage {
                 "{} failed. Nothing is lost: retry below.",
                 plural(failed, "event", "events")
             ),
-        }
-    }
-
-    fn agents(&self, view: &View) -> Markup {
-        html! {
-            section aria-labelledby="agents" {
-                h2 #agents { "Agents" }
-                @match &self.connection {
-                    Connection::NotConnected => p.muted { "None connected." },
-                    Connection::Waiting => p.muted { "None has reported yet." },
-                    Connection::Connected(hosts) => dl.facts {
-                        @for seen in hosts {
-                            dt { (inline_text(&seen.host)) }
-                            dd { "last event " (view.times.ago(seen.last_at)) ", " (plural(seen.sessions, "session", "sessions")) }
-                        }
-                    },
-                }
-            }
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use backstory_text::{clip, is_invisible};
+use backstory_text::{clip, is_invisible, one_line};
 use maud::{Markup, html};
 
 /// Renders a text inline.
@@ -13,14 +13,114 @@ pub(super) fn inline_text(text: &str) -> Markup {
     marked(text, &[])
 }
 
-/// Renders a long text with its line breaks.
+/// Renders a long text with its line breaks. Code between fences is preformatted.
 pub(super) fn block(text: &str) -> Markup {
-    html! { div.said { (pieces(text.trim_matches('\n'), &[])) } }
+    let text = text.trim_matches('\n');
+    let is_fence = |line: &str| line.trim_start().starts_with("```");
+    if !text.lines().any(is_fence) {
+        return html! { div.said { (pieces(text, &[])) } };
+    }
+    let mut parts: Vec<(bool, Vec<&str>)> = vec![(false, Vec::new())];
+    for line in text.lines() {
+        match parts.last_mut() {
+            Some((is_code, _)) if is_fence(line) => {
+                let is_code = !*is_code;
+                parts.push((is_code, Vec::new()));
+            }
+            Some((_, lines)) => lines.push(line),
+            None => {}
+        }
+    }
+    parts.retain(|(_, lines)| lines.iter().any(|line| !line.trim().is_empty()));
+    html! {
+        div.said.parts {
+            @for (is_code, lines) in &parts {
+                @let text = lines.join("\n");
+                @if *is_code { (verbatim(&text)) } @else { div { (pieces(text.trim_matches('\n'), &[])) } }
+            }
+        }
+    }
 }
 
 /// Renders code, output and other preformatted text.
 pub(super) fn verbatim(text: &str) -> Markup {
     html! { pre.verbatim tabindex="0" { (shown(text.trim_matches('\n'))) } }
+}
+
+/// Renders a change to a file: added and removed lines differ in color and in their sign.
+pub(super) fn diff(text: &str) -> Markup {
+    html! {
+        pre.verbatim.diff tabindex="0" {
+            @for line in text.trim_matches('\n').split('\n') {
+                @match diff_class(line) {
+                    Some(class) => { span class=(class) { (shown(line)) "\n" } }
+                    None => { (shown(line)) "\n" }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the class of an added or removed line of a diff.
+fn diff_class(line: &str) -> Option<&'static str> {
+    match line.bytes().next()? {
+        b'+' if !line.starts_with("+++ ") => Some("added"),
+        b'-' if !line.starts_with("--- ") => Some("removed"),
+        _ => None,
+    }
+}
+
+/// Counts the added and the removed lines of a diff.
+pub(super) fn diff_size(text: &str) -> (usize, usize) {
+    let count = |class| {
+        text.lines()
+            .filter(|line| diff_class(line) == Some(class))
+            .count()
+    };
+    (count("added"), count("removed"))
+}
+
+/// Returns the beginning of a text for a title: its first lines in one, up to code, a diff or a log that was pasted, or to the
+/// end of its first heading.
+pub(super) fn opening(text: &str, max_chars: usize) -> String {
+    let is_pasted = |line: &str| {
+        let signs = ["```", "diff --git", "--- ", "+++ ", "@@ ", "$ ", "> "];
+        signs.iter().any(|sign| line.starts_with(sign))
+            || diff_class(line).is_some() && !line.starts_with("- ")
+    };
+    let mut lines = text
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.trim().is_empty());
+    let heading = |line: &str| {
+        let text = line.trim_start_matches('#');
+        (text.len() < line.len() && text.starts_with(' ')).then(|| text.trim().to_owned())
+    };
+    let first = lines.next().unwrap_or_default().trim();
+    let mut opening = heading(first).unwrap_or_else(|| first.to_owned());
+    for line in lines {
+        if heading(first).is_some() || is_pasted(line) || opening.chars().count() > max_chars {
+            break;
+        }
+        opening.push(' ');
+        if let Some(title) = heading(line.trim()) {
+            opening.push_str(&title);
+            break;
+        }
+        opening.push_str(line.trim());
+    }
+    single_line(&opening, max_chars)
+}
+
+/// Joins a text into one line of at most `width` characters. Invisible characters stay, and are shown when it is rendered.
+pub(super) fn single_line(text: &str, width: usize) -> String {
+    let start: String = text.chars().take(width * 2).collect();
+    let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() > width {
+        one_line(&line, width)
+    } else {
+        line
+    }
 }
 
 /// Renders a text inline with the given ranges highlighted.
@@ -167,6 +267,49 @@ mod tests {
             marked("x `one two` y", std::slice::from_ref(&(3..6))).into_string(),
             "<bdi>x <code><mark>one</mark> two</code> y</bdi>"
         );
+    }
+
+    #[test]
+    fn code_between_fences_is_preformatted() {
+        assert_eq!(
+            block("See `a`:\n\n```rust\nlet <b>;\n```\nDone.").into_string(),
+            "<div class=\"said parts\"><div>See <code>a</code>:</div><pre class=\"verbatim\" tabindex=\"0\">let &lt;b&gt;;</pre>\
+            <div>Done.</div></div>"
+        );
+        assert_eq!(
+            block("plain\ntext").into_string(),
+            "<div class=\"said\">plain\ntext</div>"
+        );
+    }
+
+    #[test]
+    fn a_diff_keeps_its_lines() {
+        let text = "src/a.rs\n fn a() {\n-    old()\n+    <new>()\n }";
+        assert_eq!(
+            diff(text).into_string(),
+            "<pre class=\"verbatim diff\" tabindex=\"0\">src/a.rs\n fn a() {\n\
+            <span class=\"removed\">-    old()\n</span><span class=\"added\">+    &lt;new&gt;()\n</span> }\n</pre>"
+        );
+        assert_eq!(diff_size(text), (1, 1));
+    }
+
+    #[test]
+    fn a_title_ends_where_a_diff_or_a_log_begins() {
+        let ends = |text: &str| opening(text, 80);
+        assert_eq!(
+            ends("Why does this fail?\n\ndiff --git a/x b/x\n+y"),
+            "Why does this fail?"
+        );
+        assert_eq!(ends("Look\n+    added()\n-    removed()"), "Look");
+        assert_eq!(ends("Do this:\n- first\n- second"), "Do this: - first - second");
+        assert_eq!(ends("\n  one\n two"), "one two");
+        assert_eq!(
+            ends("Do the plan:\n\n# Add a flag\n\n## Context\nText"),
+            "Do the plan: Add a flag"
+        );
+        assert_eq!(ends("# Add a flag\nText"), "Add a flag");
+        assert_eq!(ends("#12 is open\nagain"), "#12 is open again");
+        assert_eq!(ends(""), "");
     }
 
     #[test]

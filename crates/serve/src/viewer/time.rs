@@ -9,6 +9,9 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use serde_json::Value;
 
+/// Length of a day in milliseconds.
+pub(super) const DAY_MS: i64 = 86_400_000;
+
 /// Formats times relative to the current time and in the time zone of the user.
 #[derive(Clone, Debug)]
 pub(super) struct TimeFormat {
@@ -28,9 +31,12 @@ impl TimeFormat {
         }
     }
 
-    /// Renders a time as an age, such as "5 min ago".
+    /// Renders a time as an age, such as "5 min ago", or as a date if it is more than a week ago.
     pub(super) fn ago(&self, at: Timestamp) -> Markup {
-        self.element(at, &ago(self.now.since(at)), Some("ago"))
+        match ago(self.now.since(at)) {
+            Some(age) => self.element(at, &age, Some("ago")),
+            None => self.element(at, &self.format(at, "%-d %b %Y"), Some("day")),
+        }
     }
 
     /// Renders a time to the minute.
@@ -43,6 +49,16 @@ impl TimeFormat {
     pub(super) fn offset_ms(&self, at: Timestamp) -> i64 {
         let Some(zone) = &self.zone else { return 0 };
         i64::from(zone.to_offset(calendar(at)).seconds()) * 1000
+    }
+
+    /// Returns the day of a time in the zone of the user, counted from 1970.
+    pub(super) fn day_of(&self, at: Timestamp) -> i64 {
+        (at.as_millis() + self.offset_ms(at)).div_euclid(DAY_MS)
+    }
+
+    /// Returns the start of a day. Daylight saving time may shift a distant day by an hour.
+    pub(super) fn start_of_day(&self, day: i64) -> Timestamp {
+        Timestamp::from_millis(day * DAY_MS - self.offset_ms(self.now))
     }
 
     fn element(&self, at: Timestamp, text: &str, kind: Option<&str>) -> Markup {
@@ -64,25 +80,30 @@ fn calendar(at: Timestamp) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at.as_millis()).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
-/// Formats an age. `ago` in `app.js` uses the same words.
-fn ago(age: Duration) -> String {
+/// Formats an age of up to a week. `ago` in `app.js` uses the same words.
+fn ago(age: Duration) -> Option<String> {
     let seconds = age.as_secs();
-    match seconds {
+    Some(match seconds {
         ..45 => "just now".to_owned(),
         45..5400 => format!("{} min ago", (seconds + 30) / 60),
         5400..129_600 => format!("{} h ago", (seconds + 1800) / 3600),
-        129_600..5_184_000 => format!("{} days ago", (seconds + 43_200) / 86_400),
-        5_184_000..63_072_000 => format!("{} months ago", seconds / 2_629_800),
-        _ => format!("{} years ago", seconds / 31_557_600),
-    }
+        129_600..604_800 => format!("{} days ago", (seconds + 43_200) / 86_400),
+        _ => return None,
+    })
 }
 
 /// Formats the day that starts at a time.
 pub(super) fn day_name(at: Timestamp) -> String {
-    calendar(at)
-        .to_zoned(TimeZone::UTC)
-        .strftime("%-d %b %Y")
-        .to_string()
+    in_utc(at, "%-d %b %Y")
+}
+
+/// Formats the month of a time.
+pub(super) fn month_name(at: Timestamp) -> String {
+    in_utc(at, "%b")
+}
+
+fn in_utc(at: Timestamp, format: &str) -> String {
+    calendar(at).to_zoned(TimeZone::UTC).strftime(format).to_string()
 }
 
 /// Formats a duration.
@@ -102,9 +123,8 @@ mod tests {
 
     #[test]
     fn ages_use_rounded_units() {
-        let ages: Vec<String> = [0, 60, 3_600, 7_200, 86_400, 3 * 86_400, 90 * 86_400, 900 * 86_400]
-            .map(|seconds| ago(Duration::from_secs(seconds)))
-            .to_vec();
+        let ages = [0, 60, 3_600, 7_200, 86_400, 3 * 86_400, 8 * 86_400]
+            .map(|seconds| ago(Duration::from_secs(seconds)).unwrap_or_default());
         assert_eq!(
             ages,
             [
@@ -114,10 +134,16 @@ mod tests {
                 "2 h ago",
                 "24 h ago",
                 "3 days ago",
-                "2 months ago",
-                "2 years ago"
+                ""
             ]
         );
+    }
+
+    #[test]
+    fn a_time_more_than_a_week_ago_is_a_date() {
+        let times = TimeFormat::new(Timestamp::from_millis(30 * DAY_MS), &Value::Null);
+        let shown = times.ago(Timestamp::EPOCH).into_string();
+        assert!(shown.contains(">1 Jan 1970<"), "{shown}");
     }
 
     #[test]

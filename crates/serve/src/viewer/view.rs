@@ -35,25 +35,30 @@ pub(super) enum NavItem {
     Sessions,
     Projects,
     Files,
+    Recall,
     Context,
+    Team,
     Status,
     Settings,
     None,
 }
 
-const NAVIGATION: [(NavItem, &str, &str); 8] = [
+const NAVIGATION: [(NavItem, &str, &str); 10] = [
     (NavItem::Now, "/", "Now"),
     (NavItem::Search, "/search", "Search"),
     (NavItem::Sessions, "/sessions", "Sessions"),
     (NavItem::Projects, "/projects", "Projects"),
     (NavItem::Files, "/files", "Files"),
+    (NavItem::Recall, "/recall", "Recall"),
     (NavItem::Context, "/context", "Context"),
+    (NavItem::Team, "/team", "Team"),
     (NavItem::Status, "/status", "Health"),
     (NavItem::Settings, "/settings", "Settings"),
 ];
 
-const KEYS: [(&str, &str); 8] = [
+const KEYS: [(&str, &str); 9] = [
     ("/", "search"),
+    ("Ctrl K", "go to a page or a memory"),
     ("j  k", "next or previous item"),
     ("Enter", "open"),
     ("e", "edit"),
@@ -124,6 +129,7 @@ impl View {
                     main #main tabindex="-1" { (main) }
                     (self.messages())
                     (keys())
+                    (palette())
                 }
             }
         };
@@ -139,6 +145,7 @@ impl View {
                     label.unseen for="quick" { "Search memories" }
                     input #quick type="search" name="q" placeholder="Search" autocomplete="off" data-search;
                     kbd aria-hidden="true" { "/" }
+                    ul.suggest hidden {}
                 }
                 nav aria-label="Pages" {
                     ul {
@@ -178,6 +185,16 @@ impl View {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Renders the command palette, which the script fills and opens.
+fn palette() -> Markup {
+    html! {
+        dialog #palette aria-label="Go to a page or a memory" {
+            input type="search" aria-label="Page or words" placeholder="Go to a page, or search memories" autocomplete="off";
+            ul {}
         }
     }
 }
@@ -284,8 +301,33 @@ pub(super) fn redirect_back(pairs: &Pairs, otherwise: &str) -> Response {
     Redirect::to(&own_page(field(pairs, "to").unwrap_or(otherwise))).into_response()
 }
 
+/// Returns the names of projects, given key and name of each. Equal names get the end of the key: folders are often called alike.
+pub(super) fn distinct_names<'p>(projects: impl Iterator<Item = (&'p str, &'p str)>) -> Vec<String> {
+    let projects: Vec<(&str, &str)> = projects.collect();
+    let is_alike = |name: &str| projects.iter().filter(|(_, other)| *other == name).count() > 1;
+    let full = |key: &str, name: &str| {
+        let parent = key.trim_end_matches('/').rsplit('/').nth(1);
+        parent.map_or_else(|| name.to_owned(), |parent| format!("{parent}/{name}"))
+    };
+    projects
+        .iter()
+        .map(|(key, name)| {
+            if is_alike(name) {
+                full(key, name)
+            } else {
+                (*name).to_owned()
+            }
+        })
+        .collect()
+}
+
 /// Formats a count with its noun and thousands separators.
 pub(super) fn plural(count: u64, one: &str, several: &str) -> String {
+    format!("{} {}", number(count), if count == 1 { one } else { several })
+}
+
+/// Formats a number with thousands separators.
+pub(super) fn number(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::with_capacity(digits.len() + 4);
     for (at, digit) in digits.chars().enumerate() {
@@ -294,7 +336,7 @@ pub(super) fn plural(count: u64, one: &str, several: &str) -> String {
         }
         grouped.push(digit);
     }
-    format!("{grouped} {}", if count == 1 { one } else { several })
+    grouped
 }
 
 #[cfg(test)]
@@ -306,6 +348,19 @@ mod tests {
         assert_eq!(plural(1, "turn", "turns"), "1 turn");
         assert_eq!(plural(1_234_567, "turn", "turns"), "1,234,567 turns");
         assert_eq!(plural(999, "turn", "turns"), "999 turns");
+    }
+
+    #[test]
+    fn projects_with_the_same_name_are_told_apart() {
+        let projects = [
+            ("/home/ada/cli", "cli"),
+            ("/home/bob/cli/", "cli"),
+            ("github.com/acme/web", "web"),
+        ];
+        assert_eq!(
+            distinct_names(projects.into_iter()),
+            ["ada/cli", "bob/cli", "web"]
+        );
     }
 
     #[test]

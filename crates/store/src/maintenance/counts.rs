@@ -42,6 +42,7 @@ impl Store {
                 let sql = match kind {
                     MemoryKind::Note => "select count(*) from note",
                     MemoryKind::Observation => "select count(*) from observation",
+                    MemoryKind::Team => "select count(*) from team_memory where quarantine is null",
                     MemoryKind::Summary => "select count(*) from summary",
                     MemoryKind::Prompt => {
                         "select count(*) from turn where prompt is not null and machine_made = 0"

@@ -17,6 +17,7 @@ use crate::{
         stored,
     },
     sql::Statements as _,
+    team::shares::forget_shares,
     words,
 };
 
@@ -195,6 +196,7 @@ fn collect_project(connection: &Connection, project: &Project) -> rusqlite::Resu
         "insert into going select 'summary', id from summary where project_id = ?1",
         "insert into going select 'passage', id from passage where project_id = ?1",
         "insert into going select 'note', id from note where project_id = ?1",
+        "insert into going select 'team', id from team_memory where project_id = ?1",
     ] {
         connection.execute(sql, [project.db_id])?;
     }
@@ -218,6 +220,7 @@ fn collect_before(
         "insert into going select 'passage', id from passage
             where created_at < ?1 and (?2 is null or project_id = ?2)",
         "insert into going select 'note', id from note where created_at < ?1 and (?2 is null or project_id = ?2)",
+        "insert into going select 'team', id from team_memory where created_at < ?1 and (?2 is null or project_id = ?2)",
     ] {
         connection.execute(sql, params![before, project.map(|project| project.db_id)])?;
     }
@@ -342,11 +345,13 @@ fn tally(connection: &Connection) -> rusqlite::Result<Forgotten> {
         + (select count(*) from going join summary as memory using (id) where kind = 'summary' and memory.pinned)
         + (select count(*) from going join turn as memory using (id) where kind = 'prompt' and memory.pinned)
         + (select count(*) from going join note as memory using (id) where kind = 'note' and memory.pinned)
+        + (select count(*) from going join team_memory as memory using (id) where going.kind = 'team' and memory.pinned)
         + (select count(*) from passage where pinned and id in (select id from going where kind = 'passage'))";
     const DOCUMENTS: &str = "select document.id as id from document
         join going on going.kind = document.kind and going.id = memory_id order by document.id";
-    const FIRST: &str = "select kind, id from going where kind in ('note', 'observation', 'summary', 'prompt', 'passage')
-        order by case kind when 'note' then 0 when 'observation' then 1 when 'summary' then 2 when 'prompt' then 3 else 4 end,
+    const FIRST: &str = "select kind, id from going where kind in ('note', 'observation', 'team', 'summary', 'prompt', 'passage')
+        order by case kind when 'note' then 0 when 'observation' then 1 when 'team' then 2 when 'summary' then 3
+            when 'prompt' then 4 else 5 end,
             id limit ?1";
     // Prepared without the cache: the table is another one each time.
     let mut forgotten = Forgotten::default();
@@ -397,7 +402,7 @@ fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite
     // of which something was forgotten is marked: distilling it again would bring the memory back.
     const REMOVE: &str = "
         insert into change (name, memory_id) select kind || '_forgotten', id from going
-            where kind in ('observation', 'summary', 'note', 'prompt', 'session');
+            where kind in ('observation', 'summary', 'note', 'prompt', 'session', 'team');
         update turn set forgotten = 1 where id in (
             select turn_id from observation where id in (select id from going where kind = 'observation')
             union all select turn_id from sighting where observation_id in (select id from going where kind = 'observation')
@@ -424,10 +429,20 @@ fn remove(connection: &Connection, now: Timestamp, until: Timestamp) -> rusqlite
         delete from summary where id in (select id from going where kind = 'summary');
         delete from passage where id in (select id from going where kind = 'passage');
         delete from note where id in (select id from going where kind = 'note');
+        insert or ignore into team_forgotten select record_id from team_memory
+            where id in (select id from going where kind = 'team');
+        delete from document where kind = 'team' and memory_id in (select id from going where kind = 'team');
+        delete from team_memory where id in (select id from going where kind = 'team');
         delete from turn where id in (select id from going where kind = 'turn');
-        delete from session where id in (select id from going where kind = 'session');";
+        delete from session where id in (select id from going where kind = 'session');
+        -- Both hold paths, and the next check of branches fills them again.
+        delete from renamed_file;
+        delete from repository_check;
+        -- It quotes memories and sessions, and only explains an outcome.
+        update recall_outcome set evidence = null where evidence is not null;";
     connection.execute(MARK_SESSIONS, [now.max(until).as_millis().to_string()])?;
     connection.execute(MARK_TURNS, [until.as_millis().to_string()])?;
+    forget_shares(connection, now)?;
     connection.execute_batch(REMOVE)
 }
 

@@ -1,7 +1,7 @@
 //! Salvages a damaged database: copies what can still be read into a new one.
 //!
 //! Events come first; they pass through the queue again and become memories again. Then memories without events: notes and
-//! imports. Rows that cannot be read are skipped, so damage is never an error here. Rows that the new database has already
+//! imports. Then what is shared with a team; memories of others are received again. Rows that cannot be read are skipped, so damage is never an error here. Rows that the new database has already
 //! are recognized and not duplicated.
 
 use std::path::Path;
@@ -63,6 +63,7 @@ impl Store {
             salvaged.memories += self.import_lines(&lines, &no_project, now)?.new;
         }
         self.salvage_authors(&damaged)?;
+        self.salvage_team(&damaged)?;
         Ok(salvaged)
     }
 
@@ -108,6 +109,50 @@ impl Store {
         })
     }
 
+    /// Restores what is shared, who is trusted and what was forgotten. A share of an observation is linked to its memory when that
+    /// is distilled again; until then its number is negative. All projects are read from the server again.
+    fn salvage_team(&mut self, damaged: &Connection) -> Result<(), StoreError> {
+        const TABLES: [(&str, &str); 4] = [
+            (
+                "select project_key, shared_key, share_mode, enrolled_at, remote_id, policy, role from team_project",
+                "insert or ignore into team_project (project_key, shared_key, share_mode, enrolled_at, remote_id, policy, role)
+                    values (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            ),
+            (
+                "select device_id, account_id, name, public_key, is_trusted, pinned_at from team_device",
+                "insert or ignore into team_device (device_id, account_id, name, public_key, is_trusted, pinned_at)
+                    values (?1, ?2, ?3, ?4, ?5, ?6)",
+            ),
+            (
+                "select record_id from team_forgotten",
+                "insert or ignore into team_forgotten (record_id) values (?1)",
+            ),
+            (
+                "select record_id, pinned, verdict, superseded_by from team_opinion where account_id = 0",
+                "insert or ignore into team_opinion (record_id, account_id, pinned, verdict, superseded_by, unsent)
+                    values (?1, 0, ?2, ?3, ?4, 1)",
+            ),
+        ];
+        let columns = |row: &Row<'_>| -> rusqlite::Result<Vec<Value>> {
+            (0..row.as_ref().column_count())
+                .map(|column| row.get(column))
+                .collect()
+        };
+        let tables = TABLES.map(|(select, insert)| (insert, from_both_ends(damaged, select, columns)));
+        let shares = shares(damaged);
+        self.write("salvage what is shared", |tx| {
+            for (insert, rows) in &tables {
+                for row in rows {
+                    tx.run(insert, params_from_iter(row))?;
+                }
+            }
+            for (note, share) in &shares {
+                put_share(tx, note.as_ref(), share)?;
+            }
+            Ok(())
+        })
+    }
+
     fn salvage_projects(&mut self, damaged: &Connection) -> Result<(), StoreError> {
         const SELECT: &str = "select key, name, root, created_at from project";
         const INSERT: &str =
@@ -128,6 +173,53 @@ impl Store {
             Ok(())
         })
     }
+}
+
+/// The time and the text of a note, which identify it in another database.
+type NoteKey = (Timestamp, String);
+
+/// Reads the shares, all columns but the number of the memory, each with its note if it is one.
+fn shares(damaged: &Connection) -> Vec<(Option<NoteKey>, Vec<Value>)> {
+    const SHARES: &str =
+        "select record_id, kind, project_key, state, version, acked_version, body, signature, title, reason,
+            changed_at, memory_id
+        from team_share";
+    const NOTE: &str = "select created_at, text from note where id = ?1";
+    let read = |row: &Row<'_>| -> rusqlite::Result<(Option<NoteKey>, Vec<Value>)> {
+        let columns = (0..11).map(|column| row.get(column)).collect::<Result<_, _>>()?;
+        let is_note = row.get_ref("kind")?.as_str()? == "note";
+        let note = is_note.then(|| {
+            damaged.query_row(NOTE, [row.get::<_, i64>("memory_id")?], |row| {
+                Ok((row.get("created_at")?, row.get("text")?))
+            })
+        });
+        Ok((note.and_then(Result::ok), columns))
+    };
+    from_both_ends(damaged, SHARES, read)
+}
+
+/// Stores a share that is newer than what is known of its record.
+fn put_share(tx: &Connection, note: Option<&NoteKey>, share: &[Value]) -> rusqlite::Result<()> {
+    const NOTE: &str = "select id from note where created_at = ?1 and text = ?2
+        and not exists (select 1 from team_share where kind = 'note' and memory_id = note.id)";
+    const NEXT: &str = "select min(0, coalesce(min(memory_id), 0)) - 1 from team_share";
+    const PUT: &str = "insert into team_share (record_id, kind, project_key, state, version, acked_version, body, signature,
+            title, reason, changed_at, memory_id)
+        values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+        on conflict (record_id) do update set state = excluded.state, version = excluded.version,
+            acked_version = excluded.acked_version, body = excluded.body, signature = excluded.signature,
+            title = excluded.title, reason = excluded.reason, changed_at = excluded.changed_at
+        where excluded.version > version";
+    let known: Option<i64> = match note {
+        Some((created_at, text)) => tx.optional_row(NOTE, params![created_at, text], |row| row.get("id"))?,
+        None => None,
+    };
+    let memory = match known {
+        Some(id) => id,
+        None => tx.row(NEXT, [], |row| row.get(0))?,
+    };
+    let values = share.iter().cloned().chain([Value::Integer(memory)]);
+    tx.run(PUT, params_from_iter(values)).map(drop)
 }
 
 /// Reads the rows before the damage and the rows after it, in the order of the first column. `select` has no `order by`.

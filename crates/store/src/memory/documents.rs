@@ -120,7 +120,7 @@ pub(crate) fn insert(
     )?;
     // A prompt is reported when it arrives, before it is indexed.
     match handle.kind {
-        MemoryKind::Observation | MemoryKind::Summary | MemoryKind::Note => {
+        MemoryKind::Observation | MemoryKind::Summary | MemoryKind::Note | MemoryKind::Team => {
             record_change(connection, ChangeEvent::Memory(handle))
         }
         MemoryKind::Prompt | MemoryKind::Passage => Ok(()),
@@ -143,7 +143,7 @@ pub(crate) fn move_all(connection: &Connection, project: ProjectId) -> rusqlite:
     Ok(moved.len() as u64)
 }
 
-/// Indexes every memory again.
+/// Indexes every memory of a database of the first schema again; it has no team memories yet.
 pub(crate) fn reindex_all(connection: &Connection) -> rusqlite::Result<()> {
     const ALL: &str = "select 'observation' as kind, id from observation
         union all select 'summary', id from summary

@@ -40,8 +40,8 @@ impl MemoryEdit {
             ],
             MemoryKind::Note => &["text", "type"],
             MemoryKind::Prompt => &["text"],
-            // Evidence is verbatim.
-            MemoryKind::Passage => &[],
+            // Evidence is verbatim, and a memory of another person is that person's.
+            MemoryKind::Passage | MemoryKind::Team => &[],
         }
     }
 
@@ -64,6 +64,10 @@ impl Store {
 
     /// Pins or unpins memories. Skips those that do not exist.
     pub fn set_pinned(&mut self, handles: &[Handle], pinned: bool) -> Result<(), StoreError> {
+        // The team learns of it as the user's opinion.
+        const PIN_OPINION: &str = "insert into team_opinion (record_id, account_id, pinned, unsent)
+            select record_id, 0, ?2, 1 from team_memory where id = ?1
+            on conflict do update set pinned = excluded.pinned, unsent = 1";
         self.write("pin memories", |tx| {
             for handle in handles {
                 let handle = stored::resolve(tx, *handle)?;
@@ -73,8 +77,12 @@ impl Store {
                     MemoryKind::Note => "update note set pinned = ?2 where id = ?1",
                     MemoryKind::Prompt => "update turn set pinned = ?2 where id = ?1",
                     MemoryKind::Passage => "update passage set pinned = ?2 where id = ?1",
+                    MemoryKind::Team => "update team_memory set pinned = ?2 where id = ?1",
                 };
                 tx.run(sql, params![handle.id, pinned])?;
+                if handle.kind == MemoryKind::Team {
+                    tx.run(PIN_OPINION, params![handle.id, pinned])?;
+                }
                 record_change(tx, ChangeEvent::Memory(handle))?;
             }
             Ok(())
@@ -117,7 +125,7 @@ fn apply(tx: &Transaction<'_>, handle: Handle, edit: &MemoryEdit, now: Timestamp
         MemoryKind::Observation => "update observation set edited_at = ?2 where id = ?1",
         MemoryKind::Summary => "update summary set edited_at = ?2 where id = ?1",
         MemoryKind::Note => "update note set updated_at = ?2 where id = ?1",
-        MemoryKind::Prompt | MemoryKind::Passage => return Ok(()),
+        MemoryKind::Prompt | MemoryKind::Passage | MemoryKind::Team => return Ok(()),
     };
     tx.run(mark_edited, params![handle.id, now]).map(drop)
 }

@@ -6,10 +6,15 @@
 pub(crate) mod changes;
 pub(crate) mod command_rows;
 pub(crate) mod documents;
+pub(crate) mod done_items;
 pub(crate) mod edit;
 pub(crate) mod evidence_rows;
+pub(crate) mod experiment;
 pub(crate) mod fields;
+pub(crate) mod handover;
+pub(crate) mod impact;
 pub(crate) mod model_memories;
+pub(crate) mod neighbors;
 pub(crate) mod next_steps;
 pub(crate) mod notes;
 pub(crate) mod observation_rows;

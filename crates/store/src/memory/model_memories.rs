@@ -1,12 +1,10 @@
 //! Stores the memories that a model derived from a turn, in place of those that are there.
 
-use std::collections::BTreeMap;
-
 use backstory_model::{Distilled, Distiller, ObservationId, SummaryId, Timestamp};
 use rusqlite::{Transaction, params};
 
 use crate::{
-    FileFingerprint, ModelJob, Store, StoreError, StoredTurn,
+    Fingerprints, ModelJob, Store, StoreError, StoredTurn,
     memory::{
         changes::{ChangeEvent, record_change},
         observation_rows::{self, Inserted, ObservationRow, ReplacedObservation, Successor},
@@ -24,7 +22,7 @@ pub struct ModelAnswer<'m> {
     /// The memories.
     pub distilled: &'m Distilled,
     /// Fingerprints of the cited files, if known.
-    pub files: &'m BTreeMap<String, FileFingerprint>,
+    pub files: &'m Fingerprints,
     /// The name of the model.
     pub model: &'m str,
     /// The claim on the turn. Without it the answer is dropped: the turn or a memory of it was forgotten meanwhile.
@@ -34,7 +32,7 @@ pub struct ModelAnswer<'m> {
 }
 
 impl Store {
-    /// Replaces the memories of a turn by those of a model. Memories that the user pinned or edited stay. Idempotent.
+    /// Replaces the memories of a turn by those of a model. Memories that the user pinned, edited or shared stay. Idempotent.
     pub fn store_model_answer(
         &mut self,
         turn: &StoredTurn,
@@ -71,7 +69,9 @@ struct AnswerWriter<'t> {
 impl AnswerWriter<'_> {
     fn replace_observations(&self) -> rusqlite::Result<()> {
         const REPLACED: &str = "select id, title, episode_id from observation
-            where turn_id = ?1 and distiller is not null and pinned = 0 and edited_at is null";
+            where turn_id = ?1 and distiller is not null and pinned = 0 and edited_at is null
+                and not exists (select 1 from team_share
+                where team_share.kind = 'observation' and memory_id = observation.id and state = 'approved')";
         let mut seen = self.clear_sightings()?;
         let replaced = self.tx.rows(REPLACED, [self.turn.id], |row| {
             Ok(ReplacedObservation {
@@ -246,7 +246,7 @@ mod tests {
             project_db_id: ProjectId::new(1),
         };
         store
-            .store_session(session, &[record], &memory, &BTreeMap::new())
+            .store_session(session, &[record], &memory, &Fingerprints::new())
             .unwrap();
         titles(store)
     }
@@ -260,7 +260,7 @@ mod tests {
     fn answer(store: &mut Store, turn: &StoredTurn, claim: ModelJob) {
         let answer = ModelAnswer {
             distilled: &says("by a model"),
-            files: &BTreeMap::new(),
+            files: &Fingerprints::new(),
             model: "m",
             claim,
             at: at(2_000),

@@ -51,8 +51,8 @@ pub(crate) struct Successor<'m> {
     pub(crate) title: &'m str,
 }
 
-/// Fingerprints of the cited files, by path.
-pub(crate) type Fingerprints = BTreeMap<String, FileFingerprint>;
+/// Fingerprints of the cited files, by the title of the memory and the path.
+pub type Fingerprints = BTreeMap<String, BTreeMap<String, FileFingerprint>>;
 
 /// An observation that the built-in rules made before.
 pub(crate) struct EarlierObservation {
@@ -69,7 +69,8 @@ pub(crate) fn known(
     session: SessionId,
 ) -> rusqlite::Result<HashMap<String, EarlierObservation>> {
     const KNOWN: &str =
-        "select id, item_key, title, episode_id, pinned <> 0 or edited_at is not null as is_users,
+        "select id, item_key, title, episode_id, pinned <> 0 or edited_at is not null or exists (select 1 from team_share
+                where team_share.kind = 'observation' and memory_id = observation.id and state = 'approved') as is_users,
                 type, subtitle, narrative, facts, concepts, files_read, files_modified, evidence, rejected,
                 error_signature, turn_id, created_at
             from observation where session_db_id = ?1 and item_key is not null
@@ -262,18 +263,21 @@ fn cite(
     observation: &NewObservation,
     files: &Fingerprints,
 ) -> rusqlite::Result<()> {
-    const FILE: &str = "insert into observation_file (observation_id, path, modified, content_hash, size)
-        values (?1, ?2, ?3, ?4, ?5)
+    const FILE: &str = "insert into observation_file (observation_id, path, modified, content_hash, size, lines)
+        values (?1, ?2, ?3, ?4, ?5, ?6)
         on conflict do update set modified = max(modified, excluded.modified),
+            lines = case when excluded.content_hash is null then lines else excluded.lines end,
             content_hash = coalesce(excluded.content_hash, content_hash), size = coalesce(excluded.size, size)";
+    let files = files.get(&observation.title);
     for (paths, modified) in [
         (&observation.files_modified, true),
         (&observation.files_read, false),
     ] {
         for path in paths {
-            let mark = files.get(path);
+            let mark = files.and_then(|files| files.get(path));
             let (hash, size) = (mark.map(|mark| &mark.hash), mark.map(|mark| mark.size));
-            tx.run(FILE, params![id, path, modified, hash, size])?;
+            let lines = mark.map(|mark| &mark.lines).filter(|lines| !lines.is_empty());
+            tx.run(FILE, params![id, path, modified, hash, size, lines])?;
         }
     }
     Ok(())
@@ -295,6 +299,21 @@ pub(crate) fn remove(tx: &Transaction<'_>, id: ObservationId) -> rusqlite::Resul
     tx.run("delete from observation where id = ?1", [id])?;
     record_change(tx, ChangeEvent::MemoryForgotten(id.into()))?;
     Ok(ids)
+}
+
+/// Returns all observations of a session.
+pub(crate) fn of_session(
+    tx: &Transaction<'_>,
+    session: SessionId,
+) -> rusqlite::Result<Vec<ReplacedObservation>> {
+    const ALL: &str = "select id, title, episode_id from observation where session_db_id = ?1 order by id";
+    tx.rows(ALL, [session], |row| {
+        Ok(ReplacedObservation {
+            id: row.get("id")?,
+            title: row.get("title")?,
+            episode_id: row.get("episode_id")?,
+        })
+    })
 }
 
 /// Lets the ids that led to a replaced observation lead to the nearest of the candidates.

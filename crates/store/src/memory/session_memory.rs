@@ -2,18 +2,18 @@
 //!
 //! The memory of a session is derived from the logs of all its turns at once, so storing it compares with what is there:
 //! a memory with a known key is updated in place and keeps its number, a new one is inserted, one whose key is gone is
-//! removed and its number leads to its successor. Memories that a user pinned or edited and memories of models stay.
+//! removed and its number leads to its successor. Memories that a user pinned, edited or shared and memories of models stay.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use backstory_model::{
-    Distiller, EpisodeId, Handover, NewSummary, ObservationId, ProjectId, SessionId, SessionMemory,
-    SessionObservation, SummaryId, TurnId,
+    Distiller, EpisodeId, NewSummary, ObservationId, ProjectId, SessionId, SessionMemory, SessionObservation,
+    SummaryId, TurnId,
 };
 use rusqlite::{Transaction, params};
 
 use crate::{
-    FileFingerprint, ModelFollowUp, Store, StoreError, StoredTurn,
+    Fingerprints, ModelFollowUp, Store, StoreError, StoredTurn,
     memory::{
         command_rows, documents,
         evidence_rows::{EvidenceItems, EvidenceOwner, put_evidence},
@@ -90,22 +90,13 @@ impl Store {
         })
     }
 
-    /// Reads the hand-over of a session.
-    pub fn handover(&self, session_db_id: SessionId) -> Result<Option<Handover>, StoreError> {
-        const BODY: &str = "select body from handover where session_db_id = ?1";
-        let body: Option<String> = self.read("read a hand-over", |connection| {
-            connection.optional_row(BODY, [session_db_id], |row| row.get("body"))
-        })?;
-        Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
-    }
-
     /// Stores the evidence of turns and the memory of their session. All of it or nothing: done again it is the same.
     pub fn store_session(
         &mut self,
         session: SessionRef,
         turns: &[TurnRecord<'_>],
         memory: &SessionMemory,
-        files: &BTreeMap<String, FileFingerprint>,
+        files: &Fingerprints,
     ) -> Result<(), StoreError> {
         self.write("store the memory of a session", |tx| {
             let writer = SessionWriter {
@@ -123,7 +114,7 @@ struct SessionWriter<'t> {
     tx: &'t Transaction<'t>,
     session: SessionRef,
     memory: &'t SessionMemory,
-    files: &'t BTreeMap<String, FileFingerprint>,
+    files: &'t Fingerprints,
 }
 
 /// A turn of the session, as far as writing needs it.
@@ -183,7 +174,9 @@ impl SessionWriter<'_> {
 
     /// Removes the memories of a model where there is none any more: the built-in rules then cover the whole turn.
     fn clear_other_memories(&self, record: &TurnRecord<'_>) -> rusqlite::Result<()> {
-        const OBSERVATIONS: &str = "delete from observation where turn_id = ?1 and distiller <> ?2 and pinned = 0 and edited_at is null";
+        const OBSERVATIONS: &str = "delete from observation where turn_id = ?1 and distiller <> ?2 and pinned = 0 and edited_at is null
+            and not exists (select 1 from team_share
+                where team_share.kind = 'observation' and memory_id = observation.id and state = 'approved')";
         const SUMMARIES: &str =
             "delete from summary where turn_id = ?1 and distiller <> ?2 and pinned = 0 and edited_at is null";
         const REINDEXED: &str = "select 1 from turn where id = ?1 and distilled < 0";
@@ -346,7 +339,21 @@ impl SessionWriter<'_> {
                 title: &new.observation.title,
             });
         }
-        for old in known.into_values().filter(|old| !old.is_users) {
+        let replaced: Vec<_> = known.into_values().filter(|old| !old.is_users).collect();
+        let ids: HashSet<ObservationId> = replaced.iter().map(|old| old.id).collect();
+        // A memory that left nothing behind leads to what the user kept of the session.
+        let others = observation_rows::of_session(self.tx, self.session.session_db_id)?;
+        kept.extend(
+            others
+                .iter()
+                .filter(|other| !ids.contains(&other.id))
+                .map(|other| Successor {
+                    id: other.id,
+                    episode_id: other.episode_id,
+                    title: &other.title,
+                }),
+        );
+        for old in replaced {
             let old = ReplacedObservation {
                 id: old.id,
                 title: old.title,

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::{
     Memory, Store, StoreError,
-    memory::{pack::unpack, stored},
+    memory::{handover::handover as session_handover, pack::unpack, stored},
     sql::{ListColumns as _, Statements as _},
+    team::opinions,
 };
 
 /// The most passages that are listed as evidence.
@@ -96,6 +97,10 @@ impl Store {
             if let Some(id) = handle.observation() {
                 provenance.supersedes = superseded_by(connection, id)?;
             }
+            if handle.kind == MemoryKind::Team {
+                provenance.superseded_by = memory.superseded_by;
+                provenance.supersedes = opinions::replaced_by(connection, handle)?;
+            }
             let mut passages = Vec::new();
             if let Some(turn) = turn {
                 find_tools(connection, turn, &mut provenance.tools)?;
@@ -118,13 +123,15 @@ impl Store {
 
 /// Returns the hand-over that the last summary of a session stands for.
 fn handover(connection: &Connection, summary: Handle) -> rusqlite::Result<Option<Handover>> {
-    const BODY: &str =
-        "select body from handover join summary on summary.session_db_id = handover.session_db_id
-        where summary.id = ?1 and not exists (select 1 from summary as later
+    const SESSION: &str = "select session_db_id from summary
+        where summary.id = ?1 and session_db_id is not null and not exists (select 1 from summary as later
             where later.session_db_id = summary.session_db_id
                 and (later.created_at, later.id) > (summary.created_at, summary.id))";
-    let body: Option<String> = connection.optional_row(BODY, [summary.id], |row| row.get("body"))?;
-    Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
+    let session = connection.optional_row(SESSION, [summary.id], |row| row.get("session_db_id"))?;
+    match session {
+        Some(session) => session_handover(connection, session),
+        None => Ok(None),
+    }
 }
 
 fn provenance(
@@ -162,7 +169,13 @@ fn provenance(
         from passage as memory join project on project.id = memory.project_id
             left join session on session.id = memory.session_db_id left join turn on turn.id = memory.turn_id
         where memory.id = ?1";
+    const TEAM: &str =
+        "select project.name as project_name, null as host, branch, null as turn_id, null as turn,
+            null as prompt, null as distiller, null as author, null as edited_at, null as seen,
+            null as last_seen_at, null as superseded_by, '[]' as evidence
+        from team_memory as memory join project on project.id = memory.project_id where memory.id = ?1";
     let sql = match handle.kind {
+        MemoryKind::Team => TEAM,
         MemoryKind::Observation => OBSERVATION,
         MemoryKind::Summary => SUMMARY,
         MemoryKind::Note => NOTE,

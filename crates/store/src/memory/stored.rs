@@ -9,9 +9,11 @@ use backstory_text::one_line;
 use rusqlite::{Connection, Row};
 
 use crate::{
-    Fields, FileFingerprint, MemoryRecord, Store, StoreError,
-    memory::pack::unpack,
+    Fields, FileFingerprint, MemoryRecord, Opinions, Store, StoreError, TurnCommit, Verdict,
+    memory::{impact, pack::unpack},
+    sessions::turn_git,
     sql::{ListColumns as _, Statements as _},
+    team::opinions,
 };
 
 /// Holds a stored memory.
@@ -37,10 +39,20 @@ pub struct Memory {
     pub rejected: bool,
     /// Notes: the author.
     pub author: Option<NoteAuthor>,
+    /// The commit and the state of its work; absent outside of repositories.
+    pub work: Option<TurnCommit>,
+    /// The factor by which earlier outcomes of its injections change its rank, in thousandths.
+    pub weight: u32,
+    /// Memories of others: the name of the person who shared it.
+    pub shared_by: Option<String>,
+    /// Memories of others: the commit that it was made on.
+    pub shared_commit: Option<String>,
+    /// Memories of others: what people think of it.
+    pub opinions: Opinions,
     /// The number of sightings.
     pub seen: u32,
     /// The memory that superseded it.
-    pub superseded_by: Option<ObservationId>,
+    pub superseded_by: Option<Handle>,
     /// The time of its turn.
     pub created_at: Timestamp,
     pub(crate) project_db_id: Option<ProjectId>,
@@ -48,9 +60,23 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Returns the label of a note that an agent saved: its text may pass for the user's words, and is not.
-    pub fn agent_label(&self) -> Option<String> {
+    /// Returns the label of a memory that is not the user's own: shared by another person, or a note that an agent saved,
+    /// whose text may pass for the user's words.
+    pub fn author_label(&self) -> Option<String> {
+        if let Some(name) = &self.shared_by {
+            let opinions = self.opinions.label().map(|label| format!(", {label}"));
+            return Some(format!(
+                "shared by {}{}",
+                one_line(name, 40),
+                opinions.unwrap_or_default()
+            ));
+        }
         agent_label(self.author?, self.project_name.as_deref())
+    }
+
+    /// Reports whether agents may be told it unasked: nothing replaces it, and the user does not find it wrong.
+    pub fn is_valid(&self) -> bool {
+        self.superseded_by.is_none() && self.opinions.own != Verdict::Wrong
     }
 
     /// Returns its text by the columns of the word index.
@@ -58,7 +84,7 @@ impl Memory {
         let record = &self.record;
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         match self.handle.kind {
-            MemoryKind::Observation => Fields {
+            MemoryKind::Observation | MemoryKind::Team => Fields {
                 title: text(&record.title),
                 subtitle: text(&record.subtitle),
                 facts: record.facts.join("\n"),
@@ -141,15 +167,26 @@ impl Store {
         })
     }
 
-    /// Returns the files that an observation cites, the changed ones first.
-    pub fn cited_files(&self, observation: ObservationId) -> Result<Vec<CitedFile>, StoreError> {
+    /// Returns the files that an observation or a memory of another person cites, the changed ones first.
+    pub fn cited_files(&self, handle: Handle) -> Result<Vec<CitedFile>, StoreError> {
         // In the order of the key, and by position: a session start runs this for many memories.
-        const FILES: &str = "select path, modified, content_hash, size from observation_file
+        const FILES: &str = "select path, modified, content_hash, size, lines from observation_file
             where observation_id = ?1 order by path";
+        const OF_TEAM: &str = "select path, modified, content_hash, size, null from team_memory_file
+            where team_memory_id = ?1 order by path";
+        let sql = match handle.kind {
+            MemoryKind::Observation => FILES,
+            MemoryKind::Team => OF_TEAM,
+            _ => return Ok(Vec::new()),
+        };
         self.read("read the files of a memory", |connection| {
-            let mut files = connection.rows(FILES, [observation], |row| {
+            let mut files = connection.rows(sql, [handle.id], |row| {
                 let mark = match (row.get(2)?, row.get(3)?) {
-                    (Some(hash), Some(size)) => Some(FileFingerprint { hash, size }),
+                    (Some(hash), Some(size)) => Some(FileFingerprint {
+                        hash,
+                        size,
+                        lines: row.get::<_, Option<Vec<u8>>>(4)?.unwrap_or_default(),
+                    }),
                     _ => None,
                 };
                 Ok(CitedFile {
@@ -165,12 +202,13 @@ impl Store {
 }
 
 /// The order of memories with the same time: the order in which a turn produces them.
-pub(crate) const CHRONOLOGICAL: [MemoryKind; 5] = [
+pub(crate) const CHRONOLOGICAL: [MemoryKind; 6] = [
     MemoryKind::Prompt,
     MemoryKind::Passage,
     MemoryKind::Observation,
     MemoryKind::Summary,
     MemoryKind::Note,
+    MemoryKind::Team,
 ];
 
 /// Returns the position of a kind in [`CHRONOLOGICAL`].
@@ -185,6 +223,7 @@ pub(crate) fn exists(connection: &Connection, handle: Handle) -> rusqlite::Resul
         MemoryKind::Observation => "select 1 from observation where id = ?1",
         MemoryKind::Summary => "select 1 from summary where id = ?1",
         MemoryKind::Note => "select 1 from note where id = ?1",
+        MemoryKind::Team => "select 1 from team_memory where id = ?1",
         MemoryKind::Passage => "select 1 from passage where id = ?1",
         MemoryKind::Prompt => "select 1 from turn where id = ?1 and prompt is not null",
     };
@@ -204,7 +243,31 @@ pub(crate) fn resolve(connection: &Connection, handle: Handle) -> rusqlite::Resu
 
 /// Reads a memory; `None` if it does not exist.
 pub(crate) fn read(connection: &Connection, handle: Handle) -> rusqlite::Result<Option<Memory>> {
-    read_with(connection, handle, sql(handle.kind))
+    let mut memory = read_with(connection, handle, sql(handle.kind))?;
+    if let Some(memory) = &mut memory
+        && let Some(turn) = memory.turn_id
+    {
+        memory.work = turn_git::of_turn(connection, turn)?;
+        if let Some(observation) = handle.observation() {
+            memory.weight = impact::weight(connection, observation)?;
+        }
+        if let Some(work) = &memory.work {
+            memory.record.branch = Some(work.branch.clone());
+        }
+    }
+    if let Some(memory) = memory.as_mut().filter(|_| handle.kind == MemoryKind::Team) {
+        read_opinions(connection, memory)?;
+    }
+    Ok(memory)
+}
+
+fn read_opinions(connection: &Connection, memory: &mut Memory) -> rusqlite::Result<()> {
+    const RECORD: &str = "select record_id from team_memory where id = ?1";
+    let record: [u8; 16] = connection.row(RECORD, [memory.handle.id], |row| row.get("record_id"))?;
+    memory.opinions = opinions::of_record(connection, &record)?;
+    memory.weight = memory.opinions.weight();
+    memory.superseded_by = opinions::successor(connection, &record)?;
+    Ok(())
 }
 
 /// Reads a memory from a database of this schema or an older one, down to schema 2.
@@ -213,7 +276,7 @@ pub(crate) fn read_any_schema(connection: &Connection, handle: Handle) -> rusqli
     let newer = match handle.kind {
         MemoryKind::Passage => Some((EVIDENCE_COLUMNS, "null, null, null")),
         MemoryKind::Observation => Some((REJECTED, "0")),
-        MemoryKind::Summary | MemoryKind::Note | MemoryKind::Prompt => None,
+        MemoryKind::Summary | MemoryKind::Note | MemoryKind::Prompt | MemoryKind::Team => None,
     };
     match newer {
         Some((columns, values)) if connection.prepare_cached(sql).is_err() => {
@@ -265,6 +328,13 @@ const PASSAGE: &str =
     from passage as memory join project on project.id = memory.project_id
         left join session on session.id = memory.session_db_id where memory.id = ?1";
 
+const TEAM: &str = "select project.id, project.key, project.name, project.root, null, null, memory.branch, null,
+        memory.created_at, null, memory.pinned, 1, null,
+        memory.type, memory.title, memory.subtitle, memory.narrative, memory.facts, memory.concepts, memory.files_read,
+        memory.files_modified, memory.author, memory.commit_id
+    from team_memory as memory join project on project.id = memory.project_id
+    where memory.id = ?1 and memory.quarantine is null";
+
 /// The columns of [`PASSAGE`] that schemas before 7 do not have.
 const EVIDENCE_COLUMNS: &str = "memory.intent, memory.path, memory.position";
 
@@ -278,6 +348,7 @@ const fn sql(kind: MemoryKind) -> &'static str {
         MemoryKind::Note => NOTE,
         MemoryKind::Prompt => PROMPT,
         MemoryKind::Passage => PASSAGE,
+        MemoryKind::Team => TEAM,
     }
 }
 
@@ -293,12 +364,17 @@ fn read_with(connection: &Connection, handle: Handle, sql: &str) -> rusqlite::Re
             turn_id: row.get(7)?,
             created_at: row.get(8)?,
             seen: row.get(11)?,
-            superseded_by: row.get(12)?,
+            superseded_by: row.get::<_, Option<ObservationId>>(12)?.map(Handle::from),
+            work: None,
+            weight: impact::NEUTRAL,
             intent: None,
             path: None,
             position: None,
             rejected: false,
             author: None,
+            shared_by: None,
+            shared_commit: None,
+            opinions: Opinions::default(),
         };
         let record = &mut memory.record;
         record.project = row.get(1)?;
@@ -311,6 +387,11 @@ fn read_with(connection: &Connection, handle: Handle, sql: &str) -> rusqlite::Re
             MemoryKind::Observation => {
                 read_observation(row, record)?;
                 memory.rejected = row.get(21)?;
+            }
+            MemoryKind::Team => {
+                read_observation(row, record)?;
+                memory.shared_by = row.get(21)?;
+                memory.shared_commit = row.get(22)?;
             }
             MemoryKind::Summary => read_summary(row, record)?,
             MemoryKind::Note => {

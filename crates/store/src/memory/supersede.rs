@@ -179,7 +179,7 @@ mod tests {
         let new = ObservationId::new(3);
         assert_eq!(outcome, CorrectOutcome::Done(new));
         let memory = |id: ObservationId| store.memory(id.into()).unwrap().unwrap();
-        assert_eq!(memory(old).superseded_by, Some(new));
+        assert_eq!(memory(old).superseded_by, Some(new.into()));
         assert_eq!(memory(old).record.title.as_deref(), Some("The limit is 10"));
         assert_eq!(memory(new).record.title.as_deref(), Some("The limit is 20"));
         assert_eq!(

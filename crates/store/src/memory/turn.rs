@@ -71,6 +71,8 @@ pub struct FileFingerprint {
     pub hash: Vec<u8>,
     /// The size in bytes.
     pub size: u64,
+    /// The lines that a memory is about, in the format of the crate that compares them; empty if it is about the whole file.
+    pub lines: Vec<u8>,
 }
 
 /// Holds the progress of a turn now and when it was last distilled.

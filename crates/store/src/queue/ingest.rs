@@ -320,6 +320,8 @@ fn find_or_create_turn(
     const CREATE: &str =
         "insert into turn (session_db_id, number, prompt, prompt_id, machine_made, branch, started_at)
         values (?1, ?2, ?3, ?4, ?5, ?6, ?7) returning id";
+    const BRANCH: &str = "insert into turn_git (turn_id, branch)
+        select ?1, coalesce(?2, branch) from session where id = ?3 and coalesce(?2, branch) is not null";
     let prompt_id = text(payload.prompt_id);
     let create = |prompt: Option<&str>| -> rusqlite::Result<TurnId> {
         // Esc ends a turn without an event, so the next turn ends it.
@@ -332,6 +334,7 @@ fn find_or_create_turn(
             .and_then(|project| project.branch.as_deref());
         let values = params![session, number, prompt, prompt_id, machine_made, branch, event.at];
         let id: TurnId = tx.row(CREATE, values, |row| row.get("id"))?;
+        tx.run(BRANCH, params![id, branch, session])?;
         if prompt.is_some_and(|prompt| !prompt.is_empty()) && !machine_made {
             record_change(tx, ChangeEvent::Memory(id.into()))?;
         }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::memory::{documents, next_steps};
 
 /// All migrations, oldest first.
-pub(crate) const MIGRATIONS: [&str; 8] = [
+pub(crate) const MIGRATIONS: [&str; 13] = [
     include_str!("migrations/0001_memory.sql"),
     include_str!("migrations/0002_find.sql"),
     include_str!("migrations/0003_changes.sql"),
@@ -17,6 +17,11 @@ pub(crate) const MIGRATIONS: [&str; 8] = [
     include_str!("migrations/0006_sources.sql"),
     include_str!("migrations/0007_evidence.sql"),
     include_str!("migrations/0008_commands.sql"),
+    include_str!("migrations/0009_branches.sql"),
+    include_str!("migrations/0010_impact.sql"),
+    include_str!("migrations/0011_team.sql"),
+    include_str!("migrations/0012_done_items.sql"),
+    include_str!("migrations/0013_team_opinions.sql"),
 ];
 
 /// The last schema with another numbering and indexing of documents. Every memory of such a database is indexed again.

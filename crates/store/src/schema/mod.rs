@@ -4,4 +4,6 @@ pub(crate) mod connect;
 pub(crate) mod copy;
 mod immutable;
 pub(crate) mod migrate;
+#[cfg(test)]
+mod migration_tests;
 pub(crate) mod open;

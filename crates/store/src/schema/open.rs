@@ -35,6 +35,16 @@ impl Store {
         Ok(Self::new(connection, path))
     }
 
+    /// Opens an empty database that exists only as long as this value, for memories that are ranked and not kept.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let path = Path::new(":memory:");
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut connection = connect(path, flags, BusyTimeout::Command)?;
+        migrate::migrate(&mut connection, &MIGRATIONS).map_err(StoreError::Migrate)?;
+        set_connection_options(&connection).map_err(open_error(path))?;
+        Ok(Self::new(connection, path))
+    }
+
     /// Opens the database read-only. Works while other processes write, and never creates or changes anything.
     pub fn open_read_only(path: &Path, timeout: BusyTimeout) -> Result<Self, StoreError> {
         if !path.exists() {

@@ -26,9 +26,19 @@ impl Store {
             "select note.id as id, note.created_at as created_at from note, json_each(note.files)
             where value = ?1 and (?2 is null or project_id is null or project_id = ?2)
             order by note.created_at desc limit ?3";
+        const TEAM: &str = "select team_memory.id as id, team_memory.created_at as created_at
+            from team_memory_file as file indexed by team_memory_file_by_path
+                cross join team_memory on team_memory.id = file.team_memory_id
+            where file.path = ?1 and (?2 is null or team_memory.project_id = ?2) and quarantine is null
+            order by team_memory.created_at desc, team_memory.id desc limit ?3";
         self.read("read the history of a file", |connection| {
             let mut found: Vec<(Timestamp, Handle)> = Vec::new();
-            for (kind, sql) in [(MemoryKind::Observation, OBSERVATIONS), (MemoryKind::Note, NOTES)] {
+            let kinds = [
+                (MemoryKind::Observation, OBSERVATIONS),
+                (MemoryKind::Team, TEAM),
+                (MemoryKind::Note, NOTES),
+            ];
+            for (kind, sql) in kinds {
                 let values = params![path, project.map(|project| project.db_id), limit];
                 found.extend(connection.rows(sql, values, |row| {
                     let id = row.get("id")?;

@@ -1,4 +1,4 @@
-//! Filters on documents: kind, type, concept, file, session and time.
+//! Filters on documents: kind, type, concept, file, session, branch and time.
 
 use std::collections::HashSet;
 
@@ -23,6 +23,8 @@ pub struct Filter {
     pub file: Option<String>,
     /// The start of the session id.
     pub session: Option<String>,
+    /// The branch of the session.
+    pub branch: Option<String>,
     /// The earliest time.
     pub since: Option<Timestamp>,
     /// The latest time.
@@ -43,7 +45,7 @@ impl Store {
         documents: &[DocumentId],
         filter: &Filter,
     ) -> Result<HashSet<DocumentId>, StoreError> {
-        let sql = format!("{PASS} and document.id = ?9");
+        let sql = format!("{PASS} and document.id = ?10");
         let conditions = Conditions::of(filter);
         self.read("filter memories", |connection| {
             let mut pass = HashSet::new();
@@ -62,17 +64,22 @@ const PASS: &str = "select document.id as id from document
         left join observation on document.kind = 'observation' and observation.id = document.memory_id
         left join note on document.kind = 'note' and note.id = document.memory_id
         left join summary on document.kind = 'summary' and summary.id = document.memory_id
+        left join team_memory on document.kind = 'team' and team_memory.id = document.memory_id
         left join session on session.id = document.session_db_id
     where (?1 is null or document.kind = ?1)
         and (?7 is null or document.created_at >= ?7)
         and (?8 is null or document.created_at <= ?8)
-        and (?2 is null or coalesce(observation.type, note.type) = ?2)
-        and (?3 is null or exists (select 1 from json_each(observation.concepts) where value = ?3))
+        and (?2 is null or coalesce(observation.type, note.type, team_memory.type) = ?2)
+        and (?3 is null or exists (select 1 from json_each(coalesce(observation.concepts, team_memory.concepts))
+            where value = ?3))
         and (?4 is null or exists (select 1 from observation_file as file
                 where file.observation_id = observation.id and (file.path = ?4 or file.path like ?5 escape '\\'))
+            or exists (select 1 from team_memory_file as file
+                where file.team_memory_id = team_memory.id and (file.path = ?4 or file.path like ?5 escape '\\'))
             or exists (select 1 from json_each(coalesce(note.files, summary.files_edited, '[]'))
                 where value = ?4 or value like ?5 escape '\\'))
-        and (?6 is null or session.session_id like ?6 escape '\\')";
+        and (?6 is null or session.session_id like ?6 escape '\\')
+        and (?9 is null or session.branch = ?9)";
 
 /// Holds a filter as SQL parameters.
 struct Conditions<'f> {
@@ -107,6 +114,7 @@ impl<'f> Conditions<'f> {
             self.session.as_deref(),
             self.filter.since,
             self.filter.until,
+            self.filter.branch.as_deref(),
             document,
         )
     }

@@ -5,7 +5,7 @@ use backstory_model::{Handle, MemoryKind, ObservationId, TurnId};
 use crate::{Project, Store, StoreError, sql::Statements as _};
 
 impl Store {
-    /// Returns the memories that cite a file, notes first, then the latest.
+    /// Returns the memories that cite a file, notes first, then the latest, then those of others.
     pub fn memories_about_file(
         &self,
         project: &Project,
@@ -19,9 +19,18 @@ impl Store {
                 cross join observation on observation.id = observation_file.observation_id
             where path = ?2 and observation.project_id = ?1 and superseded_by is null
             order by observation_file.modified desc, observation.created_at desc limit ?3";
+        const TEAM: &str = "select team_memory.id as id from team_memory_file as file
+                cross join team_memory on team_memory.id = file.team_memory_id
+            where path = ?2 and team_memory.project_id = ?1 and quarantine is null
+            order by file.modified desc, team_memory.created_at desc limit ?3";
         self.read("look for memories about a file", |connection| {
             let mut found = Vec::new();
-            for (kind, sql) in [(MemoryKind::Note, NOTES), (MemoryKind::Observation, OBSERVATIONS)] {
+            let kinds = [
+                (MemoryKind::Note, NOTES),
+                (MemoryKind::Observation, OBSERVATIONS),
+                (MemoryKind::Team, TEAM),
+            ];
+            for (kind, sql) in kinds {
                 found.extend(connection.rows(sql, (project.db_id, path, limit), |row| {
                     Ok(Handle {
                         kind,

@@ -170,7 +170,7 @@ impl TermSearch<'_> {
         let mut found = Vec::with_capacity(words.len());
         for one in words {
             let count = one.documents.len();
-            let weight = weight(all, count);
+            let weight = inverse_document_frequency(all, count as u64);
             let matches = if scored + count <= MAX_SCORED {
                 self.score_term(&one, weight)?
             } else {
@@ -246,8 +246,8 @@ fn as_listed(listed: Listed, weight: f64) -> TermMatches {
 }
 
 /// Returns the inverse document frequency of a word in `some` of `all` documents; always positive.
-fn weight(all: u64, some: usize) -> f64 {
-    let (all, some) = (as_f64(all), as_f64(some as u64));
+pub fn inverse_document_frequency(all: u64, some: u64) -> f64 {
+    let (all, some) = (as_f64(all), as_f64(some));
     (1.0 + (all - some + 0.5).max(0.0) / (some + 0.5)).ln()
 }
 

@@ -19,6 +19,21 @@ pub struct PageCursor {
     id: i64,
 }
 
+impl PageCursor {
+    /// Returns the memory at this place.
+    pub(crate) fn handle(self) -> Handle {
+        Handle {
+            kind: CHRONOLOGICAL[usize::from(self.order)],
+            id: self.id,
+        }
+    }
+
+    /// Returns time, rank of the kind and id, by which lists are ordered.
+    pub(crate) const fn key(self) -> (Timestamp, u8, i64) {
+        (self.at, self.order, self.id)
+    }
+}
+
 /// Holds one page.
 #[derive(Clone, Debug)]
 pub struct Page {
@@ -39,22 +54,11 @@ impl Store {
         limit: usize,
     ) -> Result<Page, StoreError> {
         self.read("list memories", |connection| {
-            let mut found: Vec<PageCursor> = Vec::new();
-            for &kind in kinds {
-                if filter.kind.is_none_or(|wanted| wanted == kind) {
-                    let limit = i64::try_from(limit).unwrap_or(i64::MAX - 1) + 1;
-                    found.extend(candidates(connection, kind, project, filter, after, limit)?);
-                }
-            }
-            found.sort_unstable_by(|one, other| other.cmp(one));
+            let found = latest(connection, kinds, project, filter, after, limit + 1)?;
             let next = (found.len() > limit).then(|| limit.checked_sub(1).map(|last| found[last]));
             let mut memories = Vec::with_capacity(limit.min(found.len()));
             for row in found.into_iter().take(limit) {
-                let handle = Handle {
-                    kind: CHRONOLOGICAL[usize::from(row.order)],
-                    id: row.id,
-                };
-                memories.extend(stored::read(connection, handle)?);
+                memories.extend(stored::read(connection, row.handle())?);
             }
             Ok(Page {
                 memories,
@@ -62,6 +66,27 @@ impl Store {
             })
         })
     }
+}
+
+/// Returns the places of at most `limit` memories, the latest first.
+pub(crate) fn latest(
+    connection: &Connection,
+    kinds: &[MemoryKind],
+    project: Option<&Project>,
+    filter: &Filter,
+    after: Option<PageCursor>,
+    limit: usize,
+) -> rusqlite::Result<Vec<PageCursor>> {
+    let mut found: Vec<PageCursor> = Vec::new();
+    for &kind in kinds {
+        if filter.kind.is_none_or(|wanted| wanted == kind) {
+            let most = i64::try_from(limit).unwrap_or(i64::MAX);
+            found.extend(candidates(connection, kind, project, filter, after, most)?);
+        }
+    }
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    found.truncate(limit);
+    Ok(found)
 }
 
 fn candidates(
@@ -96,6 +121,7 @@ fn candidates(
         filter.concept,
         file,
         file.map(|file| format!("%/{}", escape_like(file))),
+        filter.branch,
     ];
     connection.rows(&sql(kind, project.is_some()), values, |row| {
         Ok(PageCursor {
@@ -117,11 +143,16 @@ fn sql(kind: MemoryKind, in_project: bool) -> String {
             select 1 from json_each(memory.files_edited) where value = ?10 or value like ?11 escape '\\'))";
     const NOTE: &str = "(?8 is null or memory.type = ?8) and ?9 is null and (?10 is null or exists (
             select 1 from json_each(memory.files) where value = ?10 or value like ?11 escape '\\'))";
+    const TEAM: &str = "memory.quarantine is null and (?8 is null or memory.type = ?8)
+        and (?9 is null or exists (select 1 from json_each(memory.concepts) where value = ?9))
+        and (?10 is null or exists (select 1 from team_memory_file as file where file.team_memory_id = memory.id
+            and (file.path = ?10 or file.path like ?11 escape '\\')))";
     const PASSAGE: &str = "?8 is null and ?9 is null and ?10 is null and ?11 is null";
     const PROMPT: &str = "memory.prompt <> '' and memory.machine_made = 0
         and ?8 is null and ?9 is null and ?10 is null and ?11 is null";
     let (table, time, own) = match kind {
         MemoryKind::Observation => ("observation", "created_at", OBSERVATION),
+        MemoryKind::Team => ("team_memory", "created_at", TEAM),
         MemoryKind::Summary => ("summary", "created_at", SUMMARY),
         MemoryKind::Note => ("note", "created_at", NOTE),
         MemoryKind::Passage => ("passage", "created_at", PASSAGE),
@@ -139,12 +170,18 @@ fn sql(kind: MemoryKind, in_project: bool) -> String {
         (MemoryKind::Note, false) => (String::new(), "?1 is null"),
         (_, false) => (format!("indexed by {table}_by_time"), "?1 is null"),
     };
+    let session = if kind == MemoryKind::Team {
+        "null"
+    } else {
+        "memory.session_db_id"
+    };
     format!(
         "select memory.{time} as at, memory.id as id from {table} as memory {index}
-            left join session on session.id = memory.session_db_id
+            left join session on session.id = {session}
         where {project} and (memory.{time}, memory.id) < (?2, ?3)
             and (?5 is null or memory.{time} >= ?5) and (?6 is null or memory.{time} <= ?6)
-            and (?7 is null or session.session_id like ?7 escape '\\') and {own}
+            and (?7 is null or session.session_id like ?7 escape '\\')
+            and (?12 is null or session.branch = ?12) and {own}
         order by memory.{time} desc, memory.id desc limit ?4"
     )
 }

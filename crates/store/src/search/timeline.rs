@@ -95,6 +95,7 @@ fn project_and_time(
 ) -> rusqlite::Result<Option<(Option<ProjectId>, Timestamp)>> {
     let sql = match handle.kind {
         MemoryKind::Observation => "select project_id, created_at as at from observation where id = ?1",
+        MemoryKind::Team => "select project_id, created_at as at from team_memory where id = ?1",
         MemoryKind::Summary => "select project_id, created_at as at from summary where id = ?1",
         MemoryKind::Note => "select project_id, created_at as at from note where id = ?1",
         MemoryKind::Passage => "select project_id, created_at as at from passage where id = ?1",
@@ -151,6 +152,14 @@ fn one_side(kind: MemoryKind, side: Side) -> &'static str {
         (MemoryKind::Observation, Side::After) => {
             "select created_at, id from observation where project_id is ?1 and (created_at, id) > (?2, ?3)
             order by created_at, id limit ?4"
+        }
+        (MemoryKind::Team, Side::Before) => {
+            "select created_at, id from team_memory where project_id is ?1 and (created_at, id) < (?2, ?3)
+                and quarantine is null order by created_at desc, id desc limit ?4"
+        }
+        (MemoryKind::Team, Side::After) => {
+            "select created_at, id from team_memory where project_id is ?1 and (created_at, id) > (?2, ?3)
+                and quarantine is null order by created_at, id limit ?4"
         }
         (MemoryKind::Summary, Side::Before) => {
             "select created_at, id from summary where project_id is ?1 and (created_at, id) < (?2, ?3)

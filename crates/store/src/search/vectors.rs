@@ -3,7 +3,7 @@
 //! A new vector goes into the table `vector` first and is moved into the file beside the database in batches.
 
 use backstory_model::{DocumentId, Handle, MemoryKind};
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use crate::{Store, StoreError, sql::Statements as _};
 
@@ -75,15 +75,8 @@ impl Store {
 
     /// Stores vectors. Skips those of memories that were forgotten meanwhile.
     pub fn put_vectors(&mut self, vectors: &[StoredVector]) -> Result<(), StoreError> {
-        const EMBEDDED: &str = "update document set embedded = 1 where id = ?1";
-        const PUT: &str = "insert or replace into vector (document_id, scale, bytes) values (?1, ?2, ?3)";
         self.write("store vectors", |tx| {
-            for vector in vectors {
-                if tx.run(EMBEDDED, [vector.document])? == 1 {
-                    tx.run(PUT, params![vector.document, vector.scale, vector.bytes])?;
-                }
-            }
-            Ok(())
+            vectors.iter().try_for_each(|vector| put(tx, vector))
         })
     }
 
@@ -159,6 +152,16 @@ impl Store {
         const ALL: &str = "delete from vector; update document set embedded = 0 where embedded = 1";
         self.write("drop all vectors", |tx| tx.execute_batch(ALL))
     }
+}
+
+/// Stores a vector, unless its document is gone.
+pub(crate) fn put(connection: &Connection, vector: &StoredVector) -> rusqlite::Result<()> {
+    const EMBEDDED: &str = "update document set embedded = 1 where id = ?1";
+    const PUT: &str = "insert or replace into vector (document_id, scale, bytes) values (?1, ?2, ?3)";
+    if connection.run(EMBEDDED, [vector.document])? == 1 {
+        connection.run(PUT, params![vector.document, vector.scale, vector.bytes])?;
+    }
+    Ok(())
 }
 
 impl Coverage {

@@ -58,6 +58,48 @@ pub struct Branch {
     pub last_at: Timestamp,
 }
 
+/// Holds the numbers of a period.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ActivityCounts {
+    /// Turns that started.
+    pub turns: u64,
+    /// Observations of that time.
+    pub memories: u64,
+    /// Sessions with events.
+    pub sessions: u64,
+}
+
+/// Covered by an index, as are the statements of [`since_sql`]: only the period is read.
+const fn interval_sql(in_project: bool) -> &'static str {
+    if in_project {
+        "select (created_at - ?2) / ?3 as interval, count(*) as number
+            from observation indexed by observation_by_project
+            where project_id = ?1 and created_at >= ?2 group by 1 order by 1"
+    } else {
+        "select (created_at - ?2) / ?3 as interval, count(*) as number
+            from observation indexed by observation_by_time
+            where ?1 is null and created_at >= ?2 group by 1 order by 1"
+    }
+}
+
+/// Returns the statements that count turns, observations and sessions.
+const fn since_sql(in_project: bool) -> [&'static str; 3] {
+    if in_project {
+        [
+            "select count(*) from session indexed by session_by_project cross join turn on turn.session_db_id = session.id
+                where project_id = ?1 and last_event_at >= ?2 and turn.started_at >= ?2",
+            "select count(*) from observation indexed by observation_by_project where project_id = ?1 and created_at >= ?2",
+            "select count(*) from session indexed by session_by_project where project_id = ?1 and last_event_at >= ?2",
+        ]
+    } else {
+        [
+            "select count(*) from turn indexed by turn_by_time where ?1 is null and started_at >= ?2",
+            "select count(*) from observation indexed by observation_by_time where ?1 is null and created_at >= ?2",
+            "select count(*) from session indexed by session_by_time where ?1 is null and last_event_at >= ?2",
+        ]
+    }
+}
+
 impl Store {
     /// Returns the time of the latest observation of a project.
     pub fn last_observation_at(&self, project: &Project) -> Result<Option<Timestamp>, StoreError> {
@@ -90,21 +132,39 @@ impl Store {
         })
     }
 
-    /// Counts a project's observations per interval since a time; returns pairs of interval and number, the oldest first.
+    /// Counts the observations of one project or of all per interval since a time; returns pairs of interval and number, the
+    /// oldest first.
     pub fn activity_by_interval(
         &self,
-        project: &Project,
+        project: Option<&Project>,
         from: Timestamp,
         interval: Duration,
     ) -> Result<Vec<(i64, u64)>, StoreError> {
-        // Covered by the index.
-        const COUNTS: &str = "select (created_at - ?2) / ?3 as interval, count(*) as number
-            from observation indexed by observation_by_project
-            where project_id = ?1 and created_at >= ?2 group by 1 order by 1";
+        let sql = interval_sql(project.is_some());
         self.read("count memories", |connection| {
-            let values = params![project.db_id, from, millis(interval).max(1)];
-            connection.rows(COUNTS, values, |row| {
-                Ok((row.get("interval")?, row.get("number")?))
+            let values = params![
+                project.map(|project| project.db_id),
+                from,
+                millis(interval).max(1)
+            ];
+            connection.rows(sql, values, |row| Ok((row.get("interval")?, row.get("number")?)))
+        })
+    }
+
+    /// Counts what happened since a time, in one project or in all.
+    pub fn activity_since(
+        &self,
+        project: Option<&Project>,
+        since: Timestamp,
+    ) -> Result<ActivityCounts, StoreError> {
+        let [turns, memories, sessions] = since_sql(project.is_some());
+        let project = project.map(|project| project.db_id);
+        self.read("count what happened", |connection| {
+            let count = |sql: &str| connection.row(sql, params![project, since], |row| row.get(0));
+            Ok(ActivityCounts {
+                turns: count(turns)?,
+                memories: count(memories)?,
+                sessions: count(sessions)?,
             })
         })
     }
@@ -164,5 +224,44 @@ impl Store {
             }
             Ok(pinned)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{event, scans, store};
+
+    #[test]
+    fn counts_read_their_period_only() {
+        let store = store(&[event("1", "a")]);
+        for in_project in [true, false] {
+            for sql in since_sql(in_project)
+                .into_iter()
+                .chain([interval_sql(in_project)])
+            {
+                assert_eq!(scans(&store, sql), Vec::<String>::new(), "{sql}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_happened_since_a_time_is_counted() {
+        let store = crate::testing::store_with_turn();
+        store
+            .connection
+            .execute_batch(
+                "insert into observation (project_id, type, title, created_at, last_seen_at)
+                values (1, 'change', 'old', 10, 10), (1, 'change', 'new', 5000, 5000)",
+            )
+            .unwrap();
+        let counts = store.activity_since(None, Timestamp::from_millis(900)).unwrap();
+        assert_eq!((counts.turns, counts.memories, counts.sessions), (1, 1, 1));
+        let none = store.activity_since(None, Timestamp::from_millis(9_000)).unwrap();
+        assert_eq!(none, ActivityCounts::default());
+        let intervals = store
+            .activity_by_interval(None, Timestamp::from_millis(0), Duration::from_secs(1))
+            .unwrap();
+        assert_eq!(intervals, [(0, 1), (5, 1)]);
     }
 }

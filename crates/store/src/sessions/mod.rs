@@ -2,8 +2,12 @@
 
 pub(crate) mod active_sessions;
 pub(crate) mod activity;
+pub(crate) mod chapters;
 pub(crate) mod hosts;
+pub(crate) mod project_timeline;
 pub(crate) mod projects;
+pub(crate) mod turn_feed;
+pub(crate) mod turn_git;
 
 use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
@@ -176,6 +180,15 @@ const COLUMNS: &str = "select session.id as db_id, session.session_id as session
         session.started_at as started_at, session.last_event_at as last_event_at, session.ended_at as ended_at
     from session join project on project.id = session.project_id";
 
+pub(crate) const TURN_COLUMNS: &str = "select id, number, prompt, machine_made, branch,
+        (select count(*) from event where turn_id = turn.id and agent_id is null
+            and kind in ('post-tool-use', 'post-tool-use-failure')) as tools,
+        (select count(*) from event where turn_id = turn.id and kind = 'post-tool-use-failure') as failures,
+        (select count(*) from event where turn_id = turn.id and agent_id is not null
+            and kind in ('post-tool-use', 'post-tool-use-failure')) as subagent_tools,
+        started_at, ended_at
+    from turn";
+
 impl Store {
     /// Lists sessions, the latest first. Leaves out sessions that ended without a turn.
     pub fn sessions(&self, filter: &SessionFilter<'_>) -> Result<Vec<Session>, StoreError> {
@@ -321,29 +334,9 @@ impl Store {
 
     /// Lists the turns of a session in order.
     pub fn turns(&self, session: &Session) -> Result<Vec<Turn>, StoreError> {
-        const TURNS: &str = "select id, number, prompt, machine_made, branch,
-                (select count(*) from event where turn_id = turn.id and agent_id is null
-                    and kind in ('post-tool-use', 'post-tool-use-failure')) as tools,
-                (select count(*) from event where turn_id = turn.id and kind = 'post-tool-use-failure') as failures,
-                (select count(*) from event where turn_id = turn.id and agent_id is not null
-                    and kind in ('post-tool-use', 'post-tool-use-failure')) as subagent_tools,
-                started_at, ended_at
-            from turn where session_db_id = ?1 order by number";
+        let sql = format!("{TURN_COLUMNS} where session_db_id = ?1 order by number");
         self.read("list the turns of a session", |connection| {
-            connection.rows(TURNS, [session.db_id], |row| {
-                Ok(Turn {
-                    id: row.get("id")?,
-                    number: row.get("number")?,
-                    prompt: row.get("prompt")?,
-                    machine_made: row.get("machine_made")?,
-                    branch: row.get("branch")?,
-                    tools: row.get("tools")?,
-                    failures: row.get("failures")?,
-                    subagent_tools: row.get("subagent_tools")?,
-                    started_at: row.get("started_at")?,
-                    ended_at: row.get("ended_at")?,
-                })
-            })
+            connection.rows(&sql, [session.db_id], read_turn)
         })
     }
 }
@@ -362,6 +355,22 @@ fn silent_sessions(
     const SILENT: &str = "select id from session where last_event_at >= ?1 and last_event_at < ?2
         and status in ('active', 'summarizing')";
     connection.rows(SILENT, [since, before], |row| row.get("id"))
+}
+
+/// Reads a row of [`TURN_COLUMNS`].
+pub(crate) fn read_turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
+    Ok(Turn {
+        id: row.get("id")?,
+        number: row.get("number")?,
+        prompt: row.get("prompt")?,
+        machine_made: row.get("machine_made")?,
+        branch: row.get("branch")?,
+        tools: row.get("tools")?,
+        failures: row.get("failures")?,
+        subagent_tools: row.get("subagent_tools")?,
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
+    })
 }
 
 fn read_session(row: &Row<'_>) -> rusqlite::Result<Session> {

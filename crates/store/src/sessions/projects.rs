@@ -131,6 +131,18 @@ impl Store {
         })
     }
 
+    /// Lists the projects of the latest sessions, the latest first.
+    pub fn recent_projects(&self, limit: u32) -> Result<Vec<Project>, StoreError> {
+        const RECENT: &str = "select id, key, name, root from (
+                select project_id, max(last_event_at) as last_at from (
+                    select project_id, last_event_at from session indexed by session_by_time
+                    order by last_event_at desc limit 500)
+                group by project_id order by last_at desc limit ?1) cross join project on project.id = project_id";
+        self.read("list the latest projects", |connection| {
+            connection.rows(RECENT, [limit], read)
+        })
+    }
+
     /// Lists the folders of all projects: their roots, the folders in which sessions started, and worktrees. Each is listed with
     /// the time since which it is known.
     pub fn project_folders(&self) -> Result<Vec<ProjectFolder>, StoreError> {

@@ -10,14 +10,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, OpenFlags, Row, types::ValueRef};
+use rusqlite::{Connection, Row, types::ValueRef};
 use serde_json::{Map, Value};
 
-use crate::{
-    Store, StoreError,
-    schema::connect::{BusyTimeout, connect, connect_immutable, wal_path},
-    sql::Statements as _,
-};
+use super::foreign_database;
+use crate::{Store, StoreError, sql::Statements as _};
 
 /// The prefix of external ids.
 const PREFIX: &str = "claude-mem:";
@@ -46,23 +43,12 @@ pub struct ForeignMemory {
 impl ClaudeMem {
     /// Opens the database read-only.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if !path.exists() {
-            return Err(StoreError::Missing(path.to_owned()));
-        }
-        // A log has the newest data and must be read with locks. Without a log no process has the database open.
-        let connection = if wal_path(path).exists() {
-            connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command)?
-        } else {
-            connect_immutable(path)?
-        };
+        const TABLES: &str = "select 1 from sqlite_master
+            where type = 'table' and name in ('sdk_sessions', 'memories', 'overviews')";
         let mut found = Self {
-            connection,
+            connection: foreign_database(path, TABLES)?,
             sessions: HashMap::new(),
         };
-        let has = |table| found.has(table).map_err(|_| StoreError::Foreign(path.to_owned()));
-        if !has("sdk_sessions")? && !has("memories")? && !has("overviews")? {
-            return Err(StoreError::Foreign(path.to_owned()));
-        }
         let mut sessions = HashMap::new();
         found.each("sdk_sessions", |row| {
             let own = text(row, &["memory_session_id", "sdk_session_id"]);

@@ -180,6 +180,9 @@ impl<'t> Batch<'t> {
                 "select id from summary where project_id is ?1 and created_at = ?2 limit ?3"
             }
             MemoryKind::Note => "select id from note where project_id is ?1 and created_at = ?2 limit ?3",
+            MemoryKind::Team => {
+                "select id from team_memory where project_id is ?1 and created_at = ?2 limit ?3"
+            }
             MemoryKind::Passage => {
                 "select id from passage where project_id is ?1 and created_at = ?2 limit ?3"
             }

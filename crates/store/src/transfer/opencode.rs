@@ -5,13 +5,10 @@
 use std::path::Path;
 
 use backstory_model::Timestamp;
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, Row};
 
-use crate::{
-    StoreError,
-    schema::connect::{BusyTimeout, connect, connect_immutable, wal_path},
-    sql::Statements as _,
-};
+use super::foreign_database;
+use crate::{StoreError, sql::Statements as _};
 
 /// An open database of `OpenCode`.
 #[derive(Debug)]
@@ -53,19 +50,8 @@ impl OpenCode {
         const TABLES: &str =
             "select 1 from sqlite_master where type = 'table' and name in ('session', 'message', 'part')
             group by type having count(*) = 3";
-        if !path.exists() {
-            return Err(StoreError::Missing(path.to_owned()));
-        }
-        // A log has the newest data and must be read with locks. Without a log no process has the database open.
-        let connection = if wal_path(path).exists() {
-            connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BusyTimeout::Command)?
-        } else {
-            connect_immutable(path)?
-        };
-        match connection.has_row(TABLES, []) {
-            Ok(true) => Ok(Self { connection }),
-            _ => Err(StoreError::Foreign(path.to_owned())),
-        }
+        let connection = foreign_database(path, TABLES)?;
+        Ok(Self { connection })
     }
 
     /// Lists the sessions of users, the one with the oldest change first. Sessions of sub-agents have a parent.

@@ -5,7 +5,7 @@ use std::{
     io::{self, Write as _},
     os::unix::process::CommandExt as _,
     path::PathBuf,
-    process::{Child, Command},
+    process::{Child, Command, ExitStatus},
     sync::Arc,
 };
 
@@ -16,7 +16,13 @@ use signal_hook::{consts::SIGXFSZ, flag};
 pub fn lower_priority() {
     // Without permission or support, the process keeps its priority.
     rustix::process::nice(10).ok();
-    // Kernels with autogroup schedule by session: the group has a nice value of its own.
+    // Kernels with autogroup schedule by session: the group has a nice value of its own. The session of a terminal is left
+    // alone: everything that runs in it would slow down, and stay slow.
+    let is_own_session =
+        rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpid());
+    if !is_own_session {
+        return;
+    }
     if let Ok(mut group) = OpenOptions::new().write(true).open("/proc/self/autogroup") {
         group.write_all(b"10").ok();
     }
@@ -86,3 +92,8 @@ pub fn prefault(part: &mut [std::mem::MaybeUninit<u8>]) {
 /// Does nothing: here each page is mapped on first access.
 #[cfg(not(target_os = "linux"))]
 pub fn prefault(_part: &mut [std::mem::MaybeUninit<u8>]) {}
+
+/// Becomes another program. Returns only if it cannot be started.
+pub fn replace_process(command: &mut Command) -> io::Result<ExitStatus> {
+    Err(command.exec())
+}

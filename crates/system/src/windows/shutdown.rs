@@ -103,3 +103,18 @@ pub(super) fn owned(handle: HANDLE) -> io::Result<OwnedHandle> {
     // SAFETY: the caller has just received the handle and gives up its ownership.
     Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
 }
+
+/// Does nothing: the system ends a process whose console is closed.
+pub fn end_on_hangup() -> io::Result<()> {
+    Ok(())
+}
+
+/// Returns a flag that is never set: a console has no job control.
+pub fn suspend_flag() -> io::Result<Arc<AtomicBool>> {
+    Ok(Arc::new(AtomicBool::new(false)))
+}
+
+/// Does nothing: a console has no job control.
+pub fn suspend() -> io::Result<()> {
+    Ok(())
+}

@@ -29,6 +29,8 @@ pub struct Transcript {
     pub modified: SystemTime,
     /// The transcripts of its sub-agents, oldest first.
     pub agents: Vec<AgentFile>,
+    /// The working folder, if the host lists it apart from the session.
+    pub cwd: Option<String>,
 }
 
 /// The transcript of a sub-agent.
@@ -142,6 +144,7 @@ impl Walk {
                 size,
                 modified,
                 agents: Vec::new(),
+                cwd: None,
             }),
         }
     }

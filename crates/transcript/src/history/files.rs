@@ -80,6 +80,7 @@ impl Walk<'_> {
                 size: metadata.len(),
                 modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
                 agents: Vec::new(),
+                cwd: None,
             }),
             Ok(None) => {}
             Err(_) => self.found.unreadable.push(path.to_owned()),

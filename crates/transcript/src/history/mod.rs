@@ -6,6 +6,8 @@
 
 mod codex;
 mod copilot_cli;
+mod cursor;
+mod cursor_chat;
 mod files;
 mod gemini_cli;
 mod opencode;
@@ -29,6 +31,8 @@ use crate::{
     record::History,
 };
 
+pub use cursor::{CursorComposer, path_of_uri, read_cursor_composer};
+pub use cursor_chat::{CursorChatRoot, CursorConversation, read_cursor_chat};
 pub use opencode::{OpenCodePart, read_opencode};
 use writer::RecordWriter;
 
@@ -41,8 +45,10 @@ pub(crate) fn sessions(host: TranscriptHost, dir: &Path) -> io::Result<Transcrip
         TranscriptHost::Codex => files::list(host, dir, &codex::session_id),
         TranscriptHost::GeminiCli => files::list(host, dir, &gemini_cli::session_id),
         TranscriptHost::CopilotCli => files::list(host, dir, &copilot_cli::session_id),
-        // Its sessions are in a database, which `backstory-store` reads.
-        TranscriptHost::ClaudeCode | TranscriptHost::OpenCode => Ok(TranscriptList::default()),
+        // Their sessions are in databases, which `backstory-store` reads.
+        TranscriptHost::ClaudeCode | TranscriptHost::OpenCode | TranscriptHost::Cursor => {
+            Ok(TranscriptList::default())
+        }
     }
 }
 
@@ -79,7 +85,9 @@ pub fn read_history(host: TranscriptHost, path: &Path, settings: &CaptureSetting
             }
             gemini_cli::read_line
         }
-        TranscriptHost::ClaudeCode | TranscriptHost::OpenCode => return Ok(History::default()),
+        TranscriptHost::ClaudeCode | TranscriptHost::OpenCode | TranscriptHost::Cursor => {
+            return Ok(History::default());
+        }
     };
     let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, open_regular(path)?));
     let mut number = 0;

@@ -9,7 +9,10 @@ use std::{
 use backstory_capture::filter::CaptureSettings;
 use serde_json::{Value, json};
 
-use super::{OpenCodePart, read_history, read_opencode};
+use super::{
+    CursorChatRoot, CursorComposer, CursorConversation, OpenCodePart, path_of_uri, read_cursor_chat,
+    read_cursor_composer, read_history, read_opencode,
+};
 use crate::{
     host::TranscriptHost,
     record::{History, RecordKind},
@@ -127,4 +130,118 @@ fn no_value_of_another_type_stops_the_reader_of_parts() {
     };
     let skipped = read_opencode("/w", &[damaged], &settings()).skipped;
     assert_eq!((skipped.damaged, skipped.damaged_lines), (1, vec![1]));
+}
+
+/// A chat of Cursor's editor: its description and its bubbles.
+fn cursor_chat() -> (Value, Vec<Value>) {
+    let call = json!({"toolCallId": "c1", "name": "run_terminal_cmd", "status": "completed",
+        "rawArgs": "{\"command\":\"make\"}", "result": "{\"output\":\"no rule\",\"exitCode\":2}"});
+    let edit = json!({"toolCallId": "c2", "name": "edit_file_v2", "status": "completed", "params":
+        {"relativeWorkspacePath": "a.rs"}, "result": {"diff": {"chunks": [{"diffString": "-a\n+b"}]}}});
+    let bubbles = vec![
+        json!({"bubbleId": "b1", "type": 1, "text": "Repair it", "createdAt": 1_000}),
+        json!({"bubbleId": "b2", "type": 2, "text": "", "toolFormerData": call}),
+        json!({"bubbleId": "b3", "type": 2, "text": "", "toolFormerData": edit}),
+        json!({"bubbleId": "b4", "type": 2, "text": "Repaired."}),
+    ];
+    let headers: Vec<Value> = bubbles
+        .iter()
+        .map(|bubble| json!({"bubbleId": bubble["bubbleId"]}))
+        .collect();
+    (
+        json!({"createdAt": 900, "fullConversationHeadersOnly": headers}),
+        bubbles,
+    )
+}
+
+fn read_bubbles(description: &Value, bubbles: &[Value]) -> History {
+    let bubbles: Vec<(String, Vec<u8>)> = bubbles
+        .iter()
+        .zip(1..)
+        .map(|(bubble, number)| (format!("bubbleId:c:b{number}"), bubble.to_string().into_bytes()))
+        .collect();
+    let composer = CursorComposer {
+        folder: Some("/home/dev/acme"),
+        description,
+        bubbles: &bubbles,
+    };
+    read_cursor_composer(&composer, &settings())
+}
+
+#[test]
+fn no_value_of_another_type_stops_the_reader_of_cursor() {
+    let (description, bubbles) = cursor_chat();
+    let whole = read_bubbles(&description, &bubbles);
+    assert_eq!(prompts(&whole), 1);
+    assert_eq!(whole.skipped.damaged, 0);
+    each_mutation(&description, &mut |changed| {
+        read_bubbles(changed, &bubbles);
+    });
+    for (index, bubble) in bubbles.iter().enumerate() {
+        each_mutation(bubble, &mut |changed| {
+            let mut bubbles = bubbles.clone();
+            bubbles[index] = changed.clone();
+            read_bubbles(&description, &bubbles);
+        });
+    }
+    // The same bubbles inside the description, as older versions store them.
+    let inline = json!({"createdAt": 900, "conversation": bubbles});
+    assert_eq!(read_bubbles(&inline, &[]).records.len(), whole.records.len());
+}
+
+#[test]
+fn a_bubble_without_a_time_follows_the_one_before() {
+    let (description, bubbles) = cursor_chat();
+    let times: Vec<i64> = read_bubbles(&description, &bubbles)
+        .records
+        .iter()
+        .filter(|record| !matches!(record.kind, RecordKind::Facts(_)))
+        .map(|record| record.at.as_millis())
+        .collect();
+    assert_eq!(times, [1_000, 1_001, 1_001, 1_002, 1_002, 1_003]);
+}
+
+#[test]
+fn messages_of_cursors_command_line_agent_are_found_in_any_bytes() {
+    let id = [7_u8; 32];
+    let root = [&[0x0a, 0x20][..], &id, &[0x10, 0x96, 0x01, 0x4a, 0x02], b"/w"].concat();
+    let expected = CursorChatRoot {
+        messages: vec!["07".repeat(32)],
+        folder: Some("/w".to_owned()),
+    };
+    assert_eq!(CursorChatRoot::read(&root), expected);
+    for end in 0..root.len() {
+        CursorChatRoot::read(&root[..end]);
+        let mut damaged = root.clone();
+        damaged[end] ^= 0xff;
+        CursorChatRoot::read(&damaged);
+    }
+    let message =
+        json!({"role": "user", "content": [{"type": "text", "text": "<user_query>Repair it</user_query>"}]});
+    each_mutation(&message, &mut |changed| {
+        let messages = [
+            ("a".to_owned(), Some(changed.to_string().into_bytes())),
+            ("b".to_owned(), None),
+        ];
+        let chat = CursorConversation {
+            folder: None,
+            description: changed,
+            messages: &messages,
+        };
+        let read = read_cursor_chat(&chat, &settings());
+        assert!(read.skipped.damaged_keys.contains(&"b".to_owned()));
+    });
+}
+
+#[test]
+fn addresses_of_folders_become_paths() {
+    for (uri, path) in [
+        ("file:///home/dev/a%20b", Some("/home/dev/a b")),
+        ("file:///c%3A/work", Some("c:/work")),
+        ("/home/dev", Some("/home/dev")),
+        ("file:///100%", Some("/100%")),
+        ("vscode-remote://ssh/home", None),
+    ] {
+        assert_eq!(path_of_uri(uri).as_deref(), path, "{uri}");
+    }
 }

@@ -89,6 +89,31 @@ impl RecordWriter {
         }
     }
 
+    /// Sets the time from a text or a number of milliseconds. Returns false if it is neither.
+    pub(super) fn has_set_time(&mut self, at: &Value) -> bool {
+        let before = std::mem::replace(&mut self.at, Timestamp::MIN);
+        self.time(at);
+        self.millis(at);
+        let is_set = self.at != Timestamp::MIN;
+        if !is_set {
+            self.at = before;
+        }
+        is_set
+    }
+
+    /// Moves the time on for a record without one: keys of events contain the time, and keep the order.
+    pub(super) fn next_milli(&mut self) {
+        self.at = Timestamp::from_millis(self.at.as_millis() + 1);
+    }
+
+    /// Counts a record that cannot be read, of a database.
+    pub(super) fn damaged_key(&mut self, key: &str) {
+        self.skipped.damaged += 1;
+        if self.skipped.damaged_keys.len() < MAX_DAMAGED {
+            self.skipped.damaged_keys.push(key.to_owned());
+        }
+    }
+
     pub(super) fn damaged(&mut self, number: u64) {
         self.skipped.damaged += 1;
         if self.skipped.damaged_lines.len() < MAX_DAMAGED {

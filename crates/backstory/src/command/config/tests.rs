@@ -92,6 +92,7 @@ fn list_shows_values_and_their_origin() {
       distill.concurrency       2                     default
       distill.max_input_tokens  6000                  default
       context.observations      50                    default
+      context.team_percent      50                    default
       context.sessions          10                    default
     * context.full              7                     config.toml:2
       context.full_field        narrative             default
@@ -108,6 +109,7 @@ fn list_shows_values_and_their_origin() {
       context.on_prompt         true                  default
       context.on_file           true                  default
       context.on_error          true                  default
+      context.withhold          0                     default
       recall.guard              warn                  default
       mcp.all_projects          false                 default
       worker.idle_minutes       30                    default
@@ -117,6 +119,9 @@ fn list_shows_values_and_their_origin() {
       retention.passages_days   365                   default
       retention.max_db_mb       2048                  default
       retention.backups         7                     default
+      team.name                 (empty)               default
+      team.share_mode           review                default
+      team.share_summaries      false                 default
     * ui.timezone               UTC                   environment
       ui.receipts               start                 default
     stderr: config.toml:3: unknown key `context.fulll`; did you mean `context.full`?
@@ -186,7 +191,7 @@ fn get_prints_the_bare_value() {
     stderr: error: unknown setting `full`; did you mean `context.full`?
     status 1
     $ get context
-    stderr: error: `context` is a section; its settings are context.observations, context.sessions, context.full, context.full_field, context.types, context.concepts, context.budget_tokens, context.prompt_tokens, context.on_start, context.on_prompt, context.on_file, context.on_error
+    stderr: error: `context` is a section; its settings are context.observations, context.team_percent, context.sessions, context.full, context.full_field, context.types, context.concepts, context.budget_tokens, context.prompt_tokens, context.on_start, context.on_prompt, context.on_file, context.on_error, context.withhold
     status 1
     $ get nothing.like.it
     stderr: error: unknown setting `nothing.like.it`; `backstory config list` lists them

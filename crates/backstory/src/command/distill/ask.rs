@@ -1,6 +1,7 @@
 //! Calls a model for many turns, several at a time.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -27,6 +28,8 @@ pub(super) struct DistillReport {
     pub(super) kept: usize,
     /// Turns that keep the memories of the built-in rules.
     pub(super) left: usize,
+    /// Why they keep them, with the number of turns.
+    pub(super) reasons: BTreeMap<String, usize>,
     /// Reason why the run ended early.
     pub(super) ended: Option<String>,
 }
@@ -90,13 +93,12 @@ impl Run<'_> {
             let next = self.pending.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let Some(id) = next else { break };
             let Some(claim) = store.claim_turn(id, engine.clock.timestamp(), MODEL_LEASE)? else {
-                // The worker has claimed this turn.
-                self.note(|outcome| outcome.left += 1);
+                self.leave("the worker distills it".to_owned());
                 continue;
             };
             match caller.distill(&mut store, claim)? {
                 CallOutcome::Kept => self.note(|outcome| outcome.kept += 1),
-                CallOutcome::Left(_) => self.note(|outcome| outcome.left += 1),
+                CallOutcome::Left(why) => self.leave(why),
                 CallOutcome::Waits(Permit::DaySpent) => self.end("the daily budget is spent".to_owned()),
                 CallOutcome::Waits(_) => self.wait_or_end(&store, id, "the provider is backing off")?,
                 CallOutcome::Troubled(trouble) => self.wait_or_end(&store, id, &trouble.to_string())?,
@@ -131,6 +133,13 @@ impl Run<'_> {
     fn end(&self, why: String) {
         self.stop.store(true, Ordering::Relaxed);
         self.note(|outcome| outcome.ended = outcome.ended.take().or(Some(why)));
+    }
+
+    fn leave(&self, why: String) {
+        self.note(|outcome| {
+            outcome.left += 1;
+            *outcome.reasons.entry(why).or_default() += 1;
+        });
     }
 
     fn note(&self, change: impl FnOnce(&mut DistillReport)) {

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::{
     command::{ExitStatus, open_for_writing, open_store},
+    json_output::print_json,
     output::{self, DIM, count},
     progress::Progress,
 };
@@ -89,7 +90,7 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
         .map(Store::from_claude_mem)
         .transpose()?
         .unwrap_or_default();
-    for batch in memories.chunks(BATCH) {
+    for (at, batch) in memories.chunks(BATCH).enumerate() {
         let mut ready = Vec::with_capacity(batch.len());
         for memory in batch {
             if let Some((facts, line)) =
@@ -111,11 +112,7 @@ pub(super) fn run(engine: &Engine, arguments: &ClaudeMemArguments) -> Result<Exi
             }
             _ => counts.imported += ready.len() as u64,
         }
-        progress.show(&format!(
-            "{} of {} memories",
-            counts.imported + counts.unchanged,
-            memories.len()
-        ));
+        progress.bar(at * BATCH + batch.len(), memories.len(), "memories");
     }
     progress.end();
     report(arguments, &path, &counts);
@@ -277,10 +274,9 @@ fn report(arguments: &ClaudeMemArguments, path: &std::path::Path, counts: &Tally
             .iter()
             .map(|((name, key), memories)| json!({"name": name, "project": key, "memories": memories}))
             .collect();
-        println!(
-            "{}",
+        print_json(
             json!({"imported": counts.imported, "unchanged": counts.unchanged, "moved": counts.moved, "left_out": counts.skipped,
-                "damaged": counts.damaged, "projects": projects, "dry_run": arguments.dry_run})
+                "damaged": counts.damaged, "projects": projects, "dry_run": arguments.dry_run}),
         );
         return;
     }

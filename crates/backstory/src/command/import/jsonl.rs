@@ -1,7 +1,7 @@
 //! `backstory import jsonl`: imports memories from lines of JSON.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
     sync::mpsc::{SyncSender, sync_channel},
@@ -20,7 +20,8 @@ use serde_json::json;
 
 use crate::{
     command::{ExitStatus, open_for_writing},
-    output::{DIM, count},
+    json_output::print_json,
+    output::{DIM, count, memories},
     progress::Progress,
 };
 
@@ -71,6 +72,8 @@ pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
     let start = Instant::now();
     let mut progress = Progress::new(arguments.json);
     let mut counts = JsonlImportCounts::default();
+    let length = fs::metadata(&arguments.file).ok().map(|file| file.len());
+    let mut read_bytes = 0;
     let read = thread::scope(|scope| {
         // One batch is stored while the next is read; the small limit bounds memory.
         let (send, receive) = sync_channel(1);
@@ -87,7 +90,13 @@ pub(super) fn run(engine: &Engine, arguments: &Jsonl) -> Result<ExitStatus> {
                 }
                 counts.damaged += 1;
             }
-            progress.show(&format!("{} lines read", counts.lines()));
+            read_bytes += batch.bytes as u64;
+            let text = format!("{} read", count(counts.lines(), "line"));
+            match length {
+                Some(length) => progress.weighted_bar(read_bytes, length, "read", &text),
+                // The length of a pipe is unknown.
+                None => progress.show(&text),
+            }
         }
         anyhow::Ok(reader.join())
     })?;
@@ -188,20 +197,13 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
 fn report(arguments: &Jsonl, counts: &JsonlImportCounts, start: Instant) {
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
-        println!(
-            "{}",
+        print_json(
             json!({"lines": counts.lines(), "imported": counts.imported, "unchanged": counts.unchanged,
-                "damaged_lines": counts.damaged, "seconds": seconds})
+                "damaged_lines": counts.damaged, "seconds": seconds}),
         );
         return;
     }
-    println!(
-        "Imported {} in {seconds:.1} s.",
-        match counts.imported {
-            1 => "1 memory".to_owned(),
-            many => format!("{many} memories"),
-        }
-    );
+    println!("Imported {} in {seconds:.1} s.", memories(counts.imported));
     if counts.unchanged > 0 {
         println!("{DIM}Nothing new in {}.{DIM:#}", count(counts.unchanged, "line"));
     }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::sessions::{self, FoundSession, SessionArguments, SessionImportCounts};
 use crate::{
     command::ExitStatus,
+    json_output::print_json,
     output::{DIM, count, print_hint},
 };
 
@@ -58,17 +59,19 @@ impl PastSessions {
 
     /// Keeps the sessions that were not imported in their present state.
     pub(crate) fn without_imported(mut self, engine: &Engine) -> Result<Self> {
-        if engine.home.database().exists() {
-            let store = Store::open_read_only(&engine.home.database(), BusyTimeout::Command)?;
-            let mut left = Vec::new();
-            for session in self.sessions {
-                if !sessions::is_imported(&store, &session.0)? {
-                    left.push(session);
-                }
-            }
-            self.sessions = left;
-        }
+        let mut are_new = self.are_new(engine)?.into_iter();
+        self.sessions.retain(|_| are_new.next() == Some(true));
         Ok(self)
+    }
+
+    /// Returns for each session whether it was not imported in its present state.
+    fn are_new(&self, engine: &Engine) -> Result<Vec<bool>> {
+        if !engine.home.database().exists() {
+            return Ok(vec![true; self.sessions.len()]);
+        }
+        let store = Store::open_read_only(&engine.home.database(), BusyTimeout::Command)?;
+        let is_new = |(session, _): &FoundSession| Ok(!sessions::is_imported(&store, session)?);
+        self.sessions.iter().map(is_new).collect()
     }
 
     /// Returns the number of sessions.
@@ -134,19 +137,24 @@ pub(super) fn run(engine: &Engine, arguments: &OverviewArguments) -> Result<Exit
             .map(|(host, sessions, folders)| json!({"host": host.name(), "sessions": sessions, "folders": folders}))
             .collect();
         match (arguments.json, found.is_empty()) {
-            (true, _) => println!("{}", json!({"found": found, "dry_run": arguments.dry_run})),
+            (true, _) => print_json(json!({"found": found, "dry_run": arguments.dry_run})),
             (false, true) => println!("No past sessions found on this machine."),
             (false, false) => println!("{DIM}Nothing was changed.{DIM:#}"),
         }
         return Ok(ExitStatus::Done);
     }
     if !arguments.yes {
+        let new = past.are_new(engine)?.into_iter().filter(|is_new| *is_new).count();
+        if new == 0 {
+            println!("{DIM}Nothing new: all of them were imported before.{DIM:#}");
+            return Ok(ExitStatus::Done);
+        }
         if !io::stdin().is_terminal() {
             anstream::eprintln!("Not a terminal, so nothing was changed. Pass --yes to import.");
             print_hint("`backstory import codex` imports the sessions of one agent");
             return Ok(ExitStatus::Refused);
         }
-        if !confirm("Import all of them? [y/N]")? {
+        if !confirm(&format!("Import {}? [y/N]", count(new as u64, "new session")))? {
             println!("Nothing was changed.");
             return Ok(ExitStatus::Failed);
         }

@@ -30,6 +30,7 @@ use serde_json::json;
 
 use crate::{
     command::{ExitStatus, open_for_writing, open_store},
+    json_output::print_json,
     output::{DIM, count},
     progress::Progress,
 };
@@ -46,7 +47,7 @@ pub(crate) struct SessionArguments {
     #[arg(long, value_name = "DATE", value_parser = time_arg::parse_time_arg)]
     since: Option<TimeArg>,
     /// Only this project: its folder name, its path or its id
-    #[arg(long, value_name = "P")]
+    #[arg(long, short, value_name = "P")]
     project: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -154,7 +155,9 @@ pub(super) fn import(
         Some(store) => match distill_queue(engine, store, &settings, &mut progress)? {
             Some(events) => events,
             None => {
-                anstream::eprintln!("The worker distills the imported events in the background.");
+                if counts.new_events > 0 && !arguments.json {
+                    anstream::eprintln!("The worker distills the imported events in the background.");
+                }
                 0
             }
         },
@@ -296,8 +299,8 @@ fn take(
         return Ok(());
     }
     counts.damaged += parsed.damaged;
-    for damaged in &parsed.damaged_lines {
-        let origin = format!("{}:{}", damaged.path.display(), damaged.line);
+    for damaged in &parsed.damaged_records {
+        let origin = format!("{}:{}", damaged.path.display(), damaged.place);
         anstream::eprintln!("could not read {origin}");
         counts.unreadable.push(origin);
     }
@@ -425,11 +428,10 @@ pub(super) fn report(arguments: &SessionArguments, counts: &SessionImportCounts,
     #[expect(clippy::cast_precision_loss, reason = "see above")]
     let megabytes = counts.bytes as f64 / 1e6;
     if arguments.json {
-        println!(
-            "{}",
+        print_json(
             json!({"sessions": counts.sessions, "unchanged": counts.unchanged, "prompts": counts.prompts, "tool_uses": counts.tools,
                 "new_events": counts.new_events, "damaged_lines": counts.damaged, "unreadable": counts.unreadable, "bytes": counts.bytes,
-                "distilled": counts.distilled, "seconds": seconds, "dry_run": arguments.dry_run})
+                "distilled": counts.distilled, "seconds": seconds, "dry_run": arguments.dry_run}),
         );
         return;
     }
@@ -438,12 +440,14 @@ pub(super) fn report(arguments: &SessionArguments, counts: &SessionImportCounts,
     } else {
         "Imported"
     };
-    println!(
-        "{verb} {}: {}, {}, {megabytes:.1} MB in {seconds:.1} s.",
-        count(counts.sessions, "session"),
-        count(counts.prompts, "prompt"),
-        count(counts.tools, "tool use")
-    );
+    if counts.sessions > 0 || counts.unchanged == 0 {
+        println!(
+            "{verb} {}: {}, {}, {megabytes:.1} MB in {seconds:.1} s.",
+            count(counts.sessions, "session"),
+            count(counts.prompts, "prompt"),
+            count(counts.tools, "tool use")
+        );
+    }
     if counts.unchanged > 0 {
         println!(
             "{DIM}Nothing new in {}.{DIM:#}",

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use backstory_capture::host::{ConfigPath, HOSTS, HostSpec};
 use backstory_engine::environment::Environment;
 use backstory_engine::error::HintedError;
@@ -42,6 +42,11 @@ pub(crate) fn present() -> Vec<&'static HostSpec> {
 pub(crate) fn program() -> Result<String> {
     let own = std::env::current_exe().context("could not find this program's own file")?;
     let own = canonicalize(&own).unwrap_or(own);
+    // Hooks would call a file that npm deletes at some time.
+    if own.components().any(|part| part.as_os_str() == "_npx") {
+        let error = HintedError::new("this program is in the cache of npx, so agents cannot rely on it");
+        bail!(error.hint("`npm install --global backstory-memory`, then `backstory setup`"));
+    }
     let on_path = Environment::process()
         .search_path()
         .into_iter()

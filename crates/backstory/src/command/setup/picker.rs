@@ -1,18 +1,22 @@
-//! Lets the user choose agents in the terminal: space toggles, `d` shows the changes, Enter confirms.
+//! Lets the user choose agents in the terminal: space toggles, `d` shows the changes of one, Enter confirms.
 
 use std::io::{self, Write as _};
 
 use anstream::println;
 use anyhow::{Context as _, Result};
 use backstory_system::read_key;
+use backstory_text::one_line;
 
 use super::agent::Agent;
 use crate::{
     command::install,
-    output::{BOLD, DIM, GOOD},
+    output::{self, BOLD, DIM, GOOD},
 };
 
-const HELP: &str = "space: toggle, up and down: move, d: show the changes, Enter: connect, q: quit";
+const HELP: &str = "space: toggle, up and down: move, d: show its changes, Enter: connect, q: quit";
+
+/// Columns up to the description of an agent.
+const NAME_END: usize = 20;
 
 /// Shows the agents until the user confirms or quits. Returns true if they were confirmed.
 pub(super) fn pick(agents: &mut [Agent]) -> Result<bool> {
@@ -29,10 +33,9 @@ pub(super) fn pick(agents: &mut [Agent]) -> Result<bool> {
             b'j' | b'B' => at = (at + 1).min(agents.len().saturating_sub(1)),
             b'k' | b'A' => at = at.saturating_sub(1),
             b'd' => {
-                for change in agents
-                    .iter()
-                    .flat_map(|agent| agent.changes.as_deref().unwrap_or_default())
-                {
+                // Only of this agent: those of all would scroll away.
+                let changes = agents.get(at).and_then(|agent| agent.changes.as_deref().ok());
+                for change in changes.unwrap_or_default() {
                     install::print(change, true);
                 }
                 show(agents, at);
@@ -54,11 +57,12 @@ fn show(agents: &[Agent], at: usize) {
     for (index, agent) in agents.iter().enumerate() {
         let cursor = if index == at { ">" } else { " " };
         let mark = if agent.is_chosen { "x" } else { " " };
+        // A wrapped line would take two rows, and the next drawing would begin in the wrong one.
+        let line = one_line(&agent.line(), output::width().saturating_sub(NAME_END));
         println!(
-            "{cursor} {GOOD}[{mark}]{GOOD:#} {BOLD}{:<12}{BOLD:#} {}",
-            agent.host.title,
-            agent.line()
+            "{cursor} {GOOD}[{mark}]{GOOD:#} {BOLD}{:<12}{BOLD:#} {line}",
+            agent.host.title
         );
     }
-    println!("{DIM}{HELP}{DIM:#}");
+    println!("{DIM}{}{DIM:#}", one_line(HELP, output::width()));
 }

@@ -1,5 +1,5 @@
 use backstory_model::{
-    Episode, EvidenceItem, EvidenceKind, ItemRef, NewObservation, ObservationType, Timestamp,
+    Episode, EvidenceItem, EvidenceKind, Handover, ItemRef, NewObservation, ObservationType, Timestamp,
 };
 
 use super::*;
@@ -70,7 +70,7 @@ fn put(store: &mut Store, items: &[EvidenceItem], observations: Vec<SessionObser
         ..SessionMemory::default()
     };
     store
-        .store_session(SESSION, &[record], &memory, &BTreeMap::new())
+        .store_session(SESSION, &[record], &memory, &Fingerprints::new())
         .unwrap();
 }
 

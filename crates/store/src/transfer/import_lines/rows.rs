@@ -15,7 +15,10 @@ impl Batch<'_> {
         let line = &prepared.line;
         let packed = prepared.packed.as_deref();
         let (kind, id) = match (line.kind, target.session) {
-            (MemoryKind::Observation, _) => (MemoryKind::Observation, self.observation(line, target)?),
+            // Lines of other people's memories are refused when they are read.
+            (MemoryKind::Observation | MemoryKind::Team, _) => {
+                (MemoryKind::Observation, self.observation(line, target)?)
+            }
             (MemoryKind::Summary, _) => (MemoryKind::Summary, self.summary(line, target)?),
             (MemoryKind::Note, _) => (MemoryKind::Note, self.note(line, target)?),
             (MemoryKind::Passage, _) => (MemoryKind::Passage, self.passage(line, packed, target)?),
