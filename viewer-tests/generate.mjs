@@ -1,7 +1,8 @@
 // Generates a large store for `backstory import jsonl`, one JSON object per line. Deterministic.
-// Usage: node generate.mjs [observations]
+// Usage: node generate.mjs [observations [evidence items per observation]]
 
 const count = Number(process.argv[2] ?? 100000);
+const evidence = Number(process.argv[3] ?? 0);
 let state = 20260301;
 const random = () => {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -40,6 +41,7 @@ for (let n = 0; n < count; n++) {
     kind: "observation", ...common, type: pick(types), title: sentence(8), subtitle: sentence(10), narrative: sentence(40),
     facts: [sentence(9), sentence(7)], concepts: [pick(concepts)], files_read: [pick(files)], files_modified: [pick(files)],
   });
+  for (let item = 0; item < evidence; item++) lines.push({ kind: "passage", ...common, text: sentence(30) });
   if (n % 20 === 19) lines.push({ kind: "summary", ...common, request: sentence(8), completed: sentence(20), learned: sentence(14), next_steps: sentence(12), files_edited: [pick(files)] });
   if (lines.length > 5000) flush();
 }

@@ -16,6 +16,7 @@ const sessions = (await json("/api/sessions?limit=100")).items.sort((one, other)
 
 const pages = {
   "Now": "/",
+  "Now, a project": `/?project=${project}`,
   "Now, older": `/?after=${Date.parse("2025-06-01T00:00:00Z")}-2-1`,
   "Search, no words": "/search",
   "Search, words": `/search?q=${words}`,
@@ -36,6 +37,7 @@ const pages = {
   "Files": "/files",
   "File": `/files?path=${encodeURIComponent(file)}`,
   "File, unknown": "/files?path=nosuchfile.rs",
+  "Recall": "/recall",
   "Context": `/context?project=${project}`,
   "Health": "/status",
   "Settings": "/settings",

@@ -1,6 +1,6 @@
 // Sample data: weeks of work in three projects, reported through the real hooks and then moved back in time.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const HOUR = 3600 * 1000;
@@ -64,12 +64,40 @@ const NOW_RUNNING = ["paperplane", "main", [
   ]],
 ]];
 
-const TITLES = [
-  ["discovery", "Tile requests at night come from one crawler", "src/log.rs"], ["bugfix", "Retina tiles have the right scale", "src/scale.rs"],
-  ["refactor", "`TileStore` and `StyleStore` share one pool", "src/pool.rs"], ["feature", "Labels are placed in the reader's language", "src/labels.rs"],
-  ["change", "Dependencies are up to date", "Cargo.lock"], ["decision", "Coordinates are kept as integers of a centimeter", "src/geo.rs"],
-  ["discovery", "Coastlines are cut at the antimeridian", "src/geo.rs"], ["bugfix", "The legend no longer overlaps the scale bar", "src/style.rs"],
-  ["feature", "Styles can be previewed before they are published", "src/style.rs"], ["bugfix", "Empty tiles answer 204 instead of an empty body", "src/tiles.rs"],
+// Memories of an earlier store: type, title, what it says, file, and age in days.
+const HISTORY = [
+  ["discovery", "Tile requests at night come from one crawler", "It ignores robots.txt and asks for zoom 18 of the whole sea.", "src/log.rs", 341],
+  ["bugfix", "Retina tiles have the right scale", "The pixel ratio was applied twice, in the style and in the renderer.", "src/scale.rs", 334],
+  ["refactor", "`TileStore` and `StyleStore` share one pool", "Each had its own eight connections.", "src/pool.rs", 320],
+  ["feature", "Labels are placed in the reader's language", "From `Accept-Language`, with the local name as a fallback.", "src/labels.rs", 312],
+  ["decision", "Coordinates are kept as integers of a centimeter", "Floats differ between machines, so tiles had different hashes.", "src/geo.rs", 298],
+  ["discovery", "Coastlines are cut at the antimeridian", "A polygon that crosses it is two polygons in the source data.", "src/geo.rs", 291],
+  ["bugfix", "The legend no longer overlaps the scale bar", "Both were anchored to the same corner below 400 pixels.", "src/style.rs", 280],
+  ["feature", "Styles can be previewed before they are published", "A preview has its own URL, which nobody can guess and no cache keeps.", "src/style.rs", 266],
+  ["bugfix", "Empty tiles answer 204 instead of an empty body", "Some clients tried to decode zero bytes as PNG.", "src/tiles.rs", 259],
+  ["decision", "Old tiles are served while new ones are rendered", "A map with a stale corner is better than one with a hole.", "src/render.rs", 240],
+  ["feature", "Contour lines every ten meters", "Rendered from the elevation model at zoom 12 and above.", "src/contours.rs", 226],
+  ["discovery", "The elevation model has holes north of 60 degrees", "They are marked with -32768, not with a missing value.", "src/contours.rs", 225],
+  ["bugfix", "Contour lines no longer cross lakes", "Water is cut out before the lines are drawn.", "src/contours.rs", 219],
+  ["change", "The renderer runs in its own process", "A crash in the font library took the whole server down.", "src/render.rs", 201],
+  ["refactor", "One function reads all headers of a request", "Four handlers parsed `Accept-Language` in four ways.", "src/request.rs", 187],
+  ["decision", "Fonts are subset at build time", "A subset per language is 90 KB; loading the whole font took 11 MB per process.", "build.rs", 176],
+  ["bugfix", "Street names repeat along long streets", "The distance was measured in tiles instead of pixels.", "src/labels.rs", 160],
+  ["discovery", "SQLite is faster with `mmap_size` of 1 GB", "Reading a tile takes 0.4 ms instead of 0.9.", "src/tiles.rs", 148],
+  ["feature", "Tiles can be exported as one file", "For maps on devices without a network.", "src/export.rs", 133],
+  ["bugfix", "An export that is cancelled leaves no file behind", "It is written under another name and renamed at the end.", "src/export.rs", 131],
+  ["change", "Logs are JSON lines", "The search in the old format could not tell a path from a message.", "src/log.rs", 118],
+  ["decision", "Requests without a zoom are answered with 400", "Guessing zoom 0 hid errors of three clients for weeks.", "src/request.rs", 104],
+  ["refactor", "Geometry has no dependency on rendering", "So that the exporter can use it.", "src/geo.rs", 97],
+  ["bugfix", "Bridges are drawn above the roads below them", "The layer tag is a number, and it was compared as text.", "src/style.rs", 83],
+  ["discovery", "Half of all requests are for 2 % of the tiles", "City centers at zoom 13 to 15.", "src/log.rs", 71],
+  ["feature", "Popular tiles are rendered before they are asked for", "After each import, the 20,000 most requested of the last week.", "src/render.rs", 66],
+  ["change", "The import reads changes of a day instead of the planet", "It takes 4 minutes instead of 9 hours.", "src/import.rs", 58],
+  ["bugfix", "Deleted ways vanish from the map", "The import of changes skipped deletions.", "src/import.rs", 52],
+  ["decision", "No tile is older than a week", "Editors expect to see their changes; the nightly run renders what is older.", "src/render.rs", 41],
+  ["refactor", "The style is checked when it is loaded", "A typo in a layer name was found at the first request.", "src/style.rs", 30],
+  ["feature", "Maps can be turned by the reader", "Labels stay upright; icons too.", "src/labels.rs", 19],
+  ["discovery", "Phones ask for tiles of zoom 22, which does not exist", "The client multiplies the zoom by the pixel ratio.", "src/log.rs", 7],
 ];
 
 function report(home, root, session, turns, isOver = true) {
@@ -89,17 +117,23 @@ function report(home, root, session, turns, isOver = true) {
   if (isOver) home.hook("session-end", { ...common, reason: "prompt_input_exit" });
 }
 
-// Moves a session back in time; earlier turns move further than later ones.
-function moveBack(session, ms) {
+// Moves a session and what it was told back in time; earlier turns move further than later ones.
+function moveBack(home, session, ms) {
   const of = `(select id from session where session_id = '${session}')`;
   const spread = 9 * 60 * 1000;
-  return `
+  home.sql(`
     update session set started_at = started_at - ${ms} - ${spread}, last_event_at = last_event_at - ${ms}, ended_at = ended_at - ${ms} where session_id = '${session}';
     update turn set started_at = started_at - ${ms} - ${spread} / number, ended_at = ended_at - ${ms} - ${spread} / (number + 3) where session_db_id = ${of};
     update event set at = at - ${ms} where session_db_id = ${of};
     update observation set created_at = created_at - ${ms}, last_seen_at = last_seen_at - ${ms} where session_db_id = ${of};
     update summary set created_at = created_at - ${ms} where session_db_id = ${of};
-    update passage set created_at = created_at - ${ms} where session_db_id = ${of};`;
+    update passage set created_at = created_at - ${ms} where session_db_id = ${of};
+    update recall_outcome set at = at - ${ms} where session_db_id = ${of};
+    update session_impact set judged_to = judged_to - ${ms} where session_db_id = ${of};`);
+  const log = join(home.folder, "home/.backstory/given", session);
+  if (!existsSync(log)) return;
+  const lines = readFileSync(log, "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  home.write(log, lines.map((line) => `${JSON.stringify({ ...line, at: line.at - ms })}\n`).join(""));
 }
 
 // Replays a session from testdata that was recorded with a real client.
@@ -126,30 +160,34 @@ export function fill(home) {
   };
   home.write(join(roots.atlas, "src/pool.rs"), "pub struct Pool;\n");
   home.write(join(roots.atlas, "src/vector.rs"), "pub fn encode_vector() {}\n");
-  const moves = [];
-  SESSIONS.forEach(([project, branch, age, turns], n) => {
+  home.importLines(HISTORY.map(([type, title, narrative, file, age]) => {
+    const at = Date.now() - DAY * age - HOUR * (age % 9);
+    return { kind: "observation", project: "github.com/acme/atlas", type, title, narrative, files_modified: [file], created_at: new Date(at).toISOString() };
+  }));
+  const work = SESSIONS.map(([project, branch, age, turns], n) => [age, () => {
     const session = `7f3a9c${n}0-51d2-4b8e-9a10-c0ffee0000${n}${n}`;
     home.repository(project, `https://github.com/acme/${project}.git`, branch);
     report(home, roots[project], session, turns);
-    moves.push(moveBack(session, age));
-  });
+    return session;
+  }]);
   [["bug-fix", 9 * DAY], ["refactor", 8 * DAY], ["investigation", 2 * DAY]].forEach(([name, age], n) => {
-    moves.push(moveBack(replayRecorded(home, roots.shop, name, `recorded-${n}`), age));
+    work.push([age, () => replayRecorded(home, roots.shop, name, `recorded-${n}`)]);
   });
-  home.drain();
-  home.sql(moves.join(""));
-  home.importLines(Array.from({ length: 90 }, (_, n) => {
-    const [type, title, file] = TITLES[(n * 7) % TITLES.length];
-    const at = Date.now() - DAY * (80 - ((n * 13) % 79)) - HOUR * (n % 9);
-    return { kind: "observation", project: "github.com/acme/atlas", type, title: n < TITLES.length ? title : `${title}, part ${1 + Math.floor(n / TITLES.length)}`, narrative: `${title.replaceAll("`", "")}; found while working on ${file}.`, files_modified: [file], created_at: new Date(at).toISOString() };
-  }));
+  // The oldest first. What is older than ten days is distilled before the rest, so that later sessions are told about it.
+  work.sort(([one], [other]) => other - one);
+  for (const isOlder of [true, false]) {
+    const wave = work.filter(([age]) => age > 10 * DAY === isOlder);
+    const names = wave.map(([age, session]) => [session(), age]);
+    home.drain();
+    for (const [name, age] of names) moveBack(home, name, age);
+  }
   home.run(["remember", "Deploys go through the staging cluster first; production only on Tuesdays.", "--pin"], "", roots.atlas);
   home.run(["remember", "Never send test letters to the real list: use list 999."], "", roots.paperplane);
   report(home, roots.paperplane, "e51b7702-0a4c-4d0f-8f7e-2d1a90bb1234", NOW_RUNNING[2], false);
   home.drain();
   // Changed after its memory was made, so that the memory is stale.
   home.write(join(roots.atlas, "src/pool.rs"), "pub struct Pool { idle: Vec<Connection> }\n");
-  const leak = home.sql("select id from observation where title like '%leak%' or title like '%handle%' order by id limit 1") || "1";
+  const leak = home.sql("select id from observation join observation_file on observation_id = id where path = 'src/pool.rs' and turn_id is not null limit 1");
   const vector = home.sql("select session_id from session where session_id like '7f3a9c2%'");
   return {
     pages: {
@@ -164,6 +202,7 @@ export function fill(home) {
       edit: `/memories/${leak}?edit`,
       file: "/files?path=src%2Fpool.rs",
       files: "/files",
+      recall: "/recall",
       context: "/context?project=github.com%2Facme%2Fatlas",
       status: "/status",
       settings: "/settings",

@@ -110,7 +110,7 @@ test("a memory can be edited, pinned, superseded, forgotten and restored", async
   await tab.goto(`${home.origin}/memories/1`);
   await tab.fill("#by", "#4");
   await tab.click("button:has-text('Mark')");
-  assert.match(await tab.locator("main").textContent(), /Superseded by #4/);
+  assert.match(await tab.locator("main").textContent(), /superseded by\s+#4/i);
   assert.equal(home.sql("select superseded_by from observation where id = 1"), "4");
   await tab.click("button:has-text('Mark as valid')");
   assert.equal(home.sql("select superseded_by is null from observation where id = 1"), "1");

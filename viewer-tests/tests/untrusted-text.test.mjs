@@ -33,7 +33,7 @@ test("markup, scripts and invisible characters in memories are inert on every pa
   const project = encodeURIComponent(home.sql("select key from project where name like 'shop%'"));
   const session = encodeURIComponent("live<script>alert(8)</script>");
   const question = encodeURIComponent(`safe hidden ${SCRIPT}`);
-  const pages = ["/", `/search?q=${question}`, "/search?type=bugfix", "/sessions", "/sessions/evil", `/sessions/${session}`, `/sessions/${session}?turn=1`, "/projects", `/projects/${project}`,
+  const pages = ["/", `/?project=${project}`, "/recall", `/search?q=${question}`, "/search?type=bugfix", "/sessions", "/sessions/evil", `/sessions/${session}`, `/sessions/${session}?turn=1`, "/projects", `/projects/${project}`,
     "/memories/1", "/memories/1?edit", "/memories/S1", "/memories/P1", "/memories/N1", "/memories/V1", `/files?path=${encodeURIComponent(`src/${SCRIPT}.py`)}`, "/files", `/context?project=${project}`, "/status",
     `/nowhere${encodeURIComponent(SCRIPT)}`, `/memories/${encodeURIComponent(SCRIPT)}`, `/sessions/${encodeURIComponent(SCRIPT)}`, `/search?q=x&since=${encodeURIComponent(SCRIPT)}`];
   for (const page of pages) {
