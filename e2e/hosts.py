@@ -9,6 +9,7 @@ import json
 import os
 import sys
 
+from clients import CLIENTS
 from machine import Machine
 from test import FINAL_MESSAGE, REMEMBERED, check
 from wires import Completions, Gemini, Responses
@@ -16,6 +17,7 @@ from wires import Completions, Gemini, Responses
 # Without brackets: Gemini CLI escapes them as entities.
 BLOCK = "backstory-context"
 FAILS = """echo "RefreshError: clock skew of 312 s is not allowed (src/auth.rs:2)"; test -e fixed"""
+PLUGIN_PACKAGE = {"dependencies": {"@opencode-ai/plugin": CLIENTS["opencode"][1]}}
 OLD, NEW = "    refresh(token)\n", "    retry_once(|| refresh(token))\n"
 
 
@@ -70,6 +72,11 @@ class OpenCode:
                     "options": {"baseURL": machine.model.address + "/v1", "apiKey": "x"}}
         settings = {"$schema": "https://opencode.ai/config.json", "model": "e2e/m", "small_model": "e2e/m", "permission": "allow", "provider": {"e2e": provider}}
         machine.write("home/.config/opencode/opencode.json", json.dumps(settings, indent=2))
+        # Before it loads a plugin, the client installs this package from npm, behind a lock that a session which ended meanwhile holds
+        # for a minute. What it leaves behind keeps the test from waiting for both.
+        machine.write("home/.config/opencode/package.json", json.dumps(PLUGIN_PACKAGE))
+        machine.write("home/.config/opencode/package-lock.json", json.dumps({"lockfileVersion": 3, "packages": {"": PLUGIN_PACKAGE}}))
+        os.makedirs(machine.path("home/.config/opencode/node_modules"))
         return {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
 
     def command(self, machine, prompt):

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 KEY = "sk-ant-e2e-000000000000000000000000"
-TIMEOUT = 90
+TIMEOUT = 180
 
 
 class Failed(Exception):
@@ -26,7 +26,9 @@ class Machine:
         self.home, self.project = self.path("home"), self.path("acme")
         for folder in (self.home, self.project, self.path("bin"), self.path("tmp")):
             os.makedirs(folder)
-        os.symlink(program, self.path("bin/backstory"))
+        self.variables = {}
+        self.program = self.path("bin/backstory")
+        os.symlink(program, self.program)
         self.run(["git", "init", "-q", self.project])
         state = {
             "hasCompletedOnboarding": True, "bypassPermissionsModeAccepted": True, "theme": "dark",
@@ -54,7 +56,7 @@ class Machine:
             "HOME": self.home, "TMPDIR": self.path("tmp"), "TERM": "xterm-256color", "LANG": "C.UTF-8",
             "ANTHROPIC_BASE_URL": self.model.address, "ANTHROPIC_API_KEY": KEY, "IS_SANDBOX": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_ERROR_REPORTING": "1", **(extra or {}),
+            "DISABLE_ERROR_REPORTING": "1", **self.variables, **(extra or {}),
         }
 
     def run(self, command, extra=None, with_backstory=True, expected=0):
@@ -67,7 +69,7 @@ class Machine:
         return done.stdout
 
     def backstory(self, *arguments, expected=0):
-        return self.run([self.path("bin/backstory"), *arguments], expected=expected)
+        return self.run([self.program, *arguments], expected=expected)
 
     def session(self, prompt, *turns, arguments=(), extra=None, with_backstory=True):
         """Runs a session in print mode; returns the texts of the model requests and the output."""
@@ -87,6 +89,13 @@ class Machine:
         else:
             raise Failed("events are still pending: %s" % queue)
         self.backstory("index", "--wait")
+
+    def wait_for(self, condition, what):
+        end = time.monotonic() + TIMEOUT
+        while not condition():
+            if time.monotonic() > end:
+                raise Failed("waited in vain: " + what)
+            time.sleep(0.05)
 
     def terminal(self, *steps):
         """Runs a session in a terminal: types each step, then waits for a model request or for some seconds. `self.screen` is
@@ -133,6 +142,7 @@ class Machine:
                 self.screen += re.sub(r"\x1b(\[[0-9;?<>=]*[A-Za-z]|\][^\x07]*\x07|.)", "", shown)
 
     def close(self, keep=False):
-        subprocess.run([self.path("bin/backstory"), "worker", "stop"], env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if os.path.exists(self.program):
+            subprocess.run([self.program, "worker", "stop"], env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if not keep:
             shutil.rmtree(self.root, ignore_errors=True)

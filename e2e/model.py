@@ -12,7 +12,7 @@ class Model:
 
     def __init__(self):
         self.requests = []  # bodies, in order
-        self.script = []  # next answers: {"text": …, "tools": [{"name": …, "input": {…}}]}
+        self.script = []  # next answers: {"text": …, "tools": [{"name": …, "input": {…}}]}, or a function of the request's text
         self.lock = threading.Lock()
         handler = type("Handler", (Handler,), {"model": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -36,7 +36,8 @@ class Model:
                 return {"text": SUMMARY}
             # Requests without tools are internal to the client, such as titles.
             if body.get("tools") and self.script:
-                return self.script.pop(0)
+                turn = self.script.pop(0)
+                return {"text": turn(request_text(body))} if callable(turn) else turn
             return {"text": "Done."}
 
     def conversations(self):

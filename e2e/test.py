@@ -12,6 +12,8 @@ import time
 
 from machine import Failed, Machine
 from model import Model
+from packages import DIST
+from plugin import Downloads, serve_downloads
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = "<backstory-context>"
@@ -175,6 +177,41 @@ def by_plugin(machine):
     check(json.loads(machine.backstory("search", "token refresh", "--json"))["results"], "after uninstall the memories are still there")
 
 
+def by_download(machine):
+    """the released plugin (dist/marketplace) in a home without the program"""
+    marketplace = os.path.join(DIST, "marketplace")
+    if not os.path.exists(marketplace):
+        print("  --  skipped: there is no dist/marketplace; scripts/package writes it", flush=True)
+        return
+    os.remove(machine.program)
+    data = machine.path("home/.claude/plugins/data/backstory-backstory")
+    machine.program = os.path.join(data, "backstory")
+    machine.variables = {"BACKSTORY_DOWNLOAD": serve_downloads(DIST)}
+    machine.run([machine.client, "plugin", "validate", "--strict", os.path.join(marketplace, "plugin")])
+    machine.run([machine.client, "plugin", "marketplace", "add", marketplace])
+    machine.run([machine.client, "plugin", "install", "backstory@backstory"])
+    machine.model.expect("One.")
+    requests = machine.terminal(("hello there", "request"))
+    shown = re.search(r"backstory: +downloading +version[^\r\n]*", machine.screen)
+    check(shown, "the terminal announces the download", machine.screen)
+    print("      %s" % shown.group(0).strip(), flush=True)
+    check("hook error" not in machine.screen and BLOCK not in requests[0], "the session goes on without the program", machine.screen)
+    check(len(Downloads.requests) == 1, "one download is under way", Downloads.requests)
+    Downloads.open.set()
+    machine.wait_for(lambda: os.path.exists(os.path.join(data, "version")), "the download ends")
+    work(machine)
+    requests, _ = machine.session("Hello.", "Hi.")
+    check(requests[0].count(BLOCK) == 1 and REMEMBERED in requests[0], "the next session starts with the work of the first", requests[0])
+    bash = {"text": "I look.", "tools": [{"name": "Bash", "input": {"command": "backstory search 'token refresh'"}}]}
+    requests, _ = machine.session("Search it", bash, "Found.")
+    check("token refresh" in requests[-1].split("I look.")[-1], "the agent's shell finds the program", requests[-1])
+    tools(machine, "mcp__plugin_backstory_backstory__")
+    check(len(Downloads.requests) == 1, "nothing is downloaded again", Downloads.requests)
+    machine.backstory("worker", "stop")
+    machine.run([machine.client, "plugin", "uninstall", "backstory@backstory"])
+    check(not os.path.exists(data), "uninstalling the plugin removes the program", os.listdir(os.path.dirname(data)))
+
+
 def maybe(part, machine, *arguments):
     """Runs a part that this version of the program may lack."""
     try:
@@ -188,7 +225,7 @@ def maybe(part, machine, *arguments):
 def main():
     client, program = (os.path.abspath(path) for path in sys.argv[1:3])
     failed = False
-    for scenario in (by_settings, by_plugin):
+    for scenario in (by_settings, by_plugin, by_download):
         started = time.monotonic()
         print("%s: %s" % (scenario.__name__, scenario.__doc__), flush=True)
         machine = Machine(client, program, Model())

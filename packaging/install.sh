@@ -64,42 +64,42 @@ uninstall() {
     echo "backstory was removed. Your memories are still in ~/.backstory; delete that folder to forget everything."
 }
 
+install() {
+    name=backstory-v$version-$(target)
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder" "$bin/.backstory.new"' EXIT
+    fetch "$base/v$version/$name.tar.gz" "$folder/archive"
+    fetch "$base/v$version/$name.tar.gz.sha256" "$folder/sum"
+    expected=$(cut -d ' ' -f 1 "$folder/sum")
+    [ -n "$expected" ] && [ "$(sum "$folder/archive")" = "$expected" ] || fail "the checksum of $name.tar.gz is wrong; nothing was installed" "try again later"
+    tar -xzf "$folder/archive" -C "$folder"
+    chmod 755 "$folder/backstory"
+    "$folder/backstory" -V >/dev/null || fail "the program does not run on this machine; nothing was installed"
+    mkdir -p "$bin"
+    had=$("$bin/backstory" -V 2>/dev/null || true)
+    # A copy beside the target and a rename: a hook that runs meanwhile finds either version.
+    cp "$folder/backstory" "$bin/.backstory.new"
+    mv -f "$bin/.backstory.new" "$bin/backstory"
+    if [ -n "$had" ]; then
+        stop_worker
+        echo "Updated $had to $("$bin/backstory" -V) in $bin."
+    else
+        echo "Installed $("$bin/backstory" -V) in $bin."
+    fi
+    case :$PATH: in
+        *":$bin:"*) run=backstory ;;
+        *)
+            run=$bin/backstory
+            echo "$bin is not on your PATH. Add this line to the profile of your shell:"
+            echo "    export PATH=\"$bin:\$PATH\""
+            ;;
+    esac
+    [ -n "$had" ] || echo "Next: $run setup"
+}
+
+# Last, so that a script which arrived only in part does nothing.
 case ${1:-} in
-    --uninstall)
-        uninstall
-        exit 0
-        ;;
-    "") ;;
+    --uninstall) uninstall ;;
+    "") install ;;
     *) fail "unknown argument: $1" "sh install.sh [--uninstall]" ;;
 esac
-
-name=backstory-v$version-$(target)
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-fetch "$base/v$version/$name.tar.gz" "$folder/archive"
-fetch "$base/v$version/$name.tar.gz.sha256" "$folder/sum"
-expected=$(cut -d ' ' -f 1 "$folder/sum")
-[ "$(sum "$folder/archive")" = "$expected" ] || fail "the checksum of $name.tar.gz is wrong; nothing was installed" "try again later"
-tar -xzf "$folder/archive" -C "$folder"
-chmod 755 "$folder/backstory"
-"$folder/backstory" -V >/dev/null || fail "the program does not run on this machine; nothing was installed"
-mkdir -p "$bin"
-had=$("$bin/backstory" -V 2>/dev/null || true)
-# A copy beside the target and a rename: a hook that runs meanwhile finds either version.
-cp "$folder/backstory" "$bin/.backstory.new"
-mv -f "$bin/.backstory.new" "$bin/backstory"
-if [ -n "$had" ]; then
-    stop_worker
-    echo "Updated $had to $("$bin/backstory" -V) in $bin."
-else
-    echo "Installed $("$bin/backstory" -V) in $bin."
-fi
-case :$PATH: in
-    *":$bin:"*) run=backstory ;;
-    *)
-        run=$bin/backstory
-        echo "$bin is not on your PATH. Add this line to the profile of your shell:"
-        echo "    export PATH=\"$bin:\$PATH\""
-        ;;
-esac
-[ -n "$had" ] || echo "Next: $run setup"
