@@ -100,7 +100,7 @@ pub(crate) fn run(_arguments: &Demo) -> Result<ExitStatus> {
             took.as_secs_f64() * 1e3
         );
     }
-    process::run_self(&["worker", "run", "--once"], &home, b"")?;
+    run_here(&home, &["worker", "run", "--once"])?;
     println!("\n{BOLD}Stored memories{BOLD:#}  {DIM}$ backstory session demo{DIM:#}");
     show(&home, &["session", "demo"])?;
     println!("\n{BOLD}Context of the next session in this project{BOLD:#}");
@@ -122,7 +122,7 @@ pub(crate) fn run(_arguments: &Demo) -> Result<ExitStatus> {
     println!(
         "\n{BOLD}auth.py is changed; later you search for it{BOLD:#}  {DIM}$ backstory search why are tokens tried again{DIM:#}"
     );
-    process::run_self(&["index", "--wait"], &home, b"")?;
+    run_here(&home, &["index", "--wait"])?;
     show(
         &home,
         &[
@@ -198,16 +198,22 @@ fn payload(project: &Path, session: &str, fields: &str) -> String {
 
 /// Runs a command in the demo's home and prints its output.
 fn show(home: &Path, arguments: &[&str]) -> Result<()> {
-    let output = process::run_self(arguments, home, b"")?;
-    ensure!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in run_here(home, arguments)?.lines() {
         println!("  {line}");
     }
     Ok(())
+}
+
+/// Runs a command in the demo's home and returns its output.
+fn run_here(home: &Path, arguments: &[&str]) -> Result<String> {
+    let output = process::run_self(arguments, home, b"")?;
+    ensure!(
+        output.status.success(),
+        "`backstory {}` failed: {}",
+        arguments.join(" "),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Searches all files in a folder for bytes.

@@ -16,6 +16,7 @@ use crate::{
     home::{DEFAULT_OUTPUT, Home, eventually, run, text},
     http_client::Served,
     mcp::Agent,
+    network::has_namespaces,
 };
 
 /// Preloads a library that changes the clock or the disk speed. Compiled with the C compiler that the build needs anyway.
@@ -77,6 +78,40 @@ fn a_clock_that_jumps_back_loses_and_delays_nothing() {
     );
     assert_eq!(home.rows("select request from summary").len(), 2);
     home.ok(&["context"]);
+}
+
+/// Editors and file synchronizers use up the instances of inotify that one user may have.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_worker_without_file_notifications_polls() {
+    if !has_namespaces() {
+        return;
+    }
+    let home = Home::new();
+    let program = home.command(&["worker", "run"]);
+    let mut command = Command::new("unshare");
+    let without = r#"echo 0 >/proc/sys/user/max_inotify_instances && exec "$0" "$@""#;
+    command
+        .args(["--user", "--map-root-user", "sh", "-c", without])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .env_clear()
+        .envs(
+            program
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut worker = command.spawn().unwrap();
+    eventually("the worker is ready", || home.path().join("worker.json").exists());
+    turn(&home, "without notifications");
+    eventually("the turn is distilled", || {
+        home.rows("select request from summary").len() == 1
+    });
+    worker.kill().unwrap();
+    worker.wait().unwrap();
 }
 
 /// Holds SQLite's write lock until it is dropped.
