@@ -68,7 +68,12 @@ pub fn store_events(
     let mut seen = HashSet::new();
     for event in events {
         if seen.insert(event.session_id.as_str()) && store.session_db_id(&event.session_id)?.is_none() {
-            let identity = match &event.project {
+            let of_session = |other: &&Event| other.session_id == event.session_id;
+            let mut named = events
+                .iter()
+                .filter(of_session)
+                .filter_map(|other| other.project.as_ref());
+            let identity = match named.next() {
                 Some(identity) => identity.clone(),
                 None => {
                     let payload = HookPayload::read(&event.payload).ok();

@@ -164,6 +164,10 @@ fn locate_project(
             Ok(None)
         };
     }
+    // A host that names no folder and starts its hooks in the root does not say where the session runs.
+    if cwd.is_empty() && is_root_folder() {
+        return Ok(None);
+    }
     // A worktree may lie outside of its excluded project.
     let found = project::locate(Path::new(cwd));
     match (found.ignored, is_excluded(exclude, Path::new(&found.facts.root))) {
@@ -171,6 +175,11 @@ fn locate_project(
         (_, true) => Err(EXCLUDED),
         _ => Ok(opens.then_some(found.facts)),
     }
+}
+
+/// Reports whether this process runs in the root of the file system or of a drive.
+fn is_root_folder() -> bool {
+    std::env::current_dir().is_ok_and(|folder| folder.parent().is_none())
 }
 
 /// Reports whether a path is excluded as it is written or where its links lead.

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, run};
 
 fn project_of(home: &Home, session: &str) -> (String, String) {
     let session = home.json(&["session", session, "--json"]);
@@ -387,6 +387,24 @@ fn an_agent_that_changes_folders_stays_with_the_memories_of_its_session() {
         !given.contains("Ask Kim") && !given.contains("bunker 7 locks"),
         "{given}"
     );
+}
+
+#[test]
+fn a_hook_that_starts_in_the_root_names_no_project() {
+    let home = Home::new();
+    let start = |event: &str, payload: &str| {
+        let mut command = home.command(&["hook", event]);
+        command.current_dir("/");
+        assert!(run(command, payload.as_bytes()).status.success());
+    };
+    start("session-start", r#"{"session_id":"alone","source":"startup"}"#);
+    start("session-start", r#"{"session_id":"placed","source":"startup"}"#);
+    let project = home.repository("acme", None);
+    let prompt = json!({"session_id": "placed", "cwd": project, "prompt": "Sort the shelves"});
+    start("user-prompt-submit", &prompt.to_string());
+    home.drain();
+    assert_eq!(project_of(&home, "alone").0, "unknown");
+    assert_eq!(project_of(&home, "placed").0, "acme");
 }
 
 #[test]
