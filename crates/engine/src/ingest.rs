@@ -68,28 +68,26 @@ pub fn store_events(
     let mut seen = HashSet::new();
     for event in events {
         if seen.insert(event.session_id.as_str()) && store.session_db_id(&event.session_id)?.is_none() {
-            let of_session = |other: &&Event| other.session_id == event.session_id;
-            let mut named = events
-                .iter()
-                .filter(of_session)
-                .filter_map(|other| other.project.as_ref());
-            let identity = match named.next() {
-                Some(identity) => identity.clone(),
-                None => {
-                    let payload = HookPayload::read(&event.payload).ok();
-                    let cwd = payload.as_ref().and_then(HookPayload::cwd);
-                    // A relative folder would be located in the folder of the worker.
-                    match cwd.filter(|cwd| Path::new(&**cwd).has_root()) {
-                        Some(cwd) => project::locate(Path::new(&*cwd)).facts,
-                        None => ProjectIdentity::unknown(),
-                    }
-                }
-            };
+            let own = event.project.clone().or_else(|| located(event));
+            // A host that names no folder at the start may do so with the next event.
+            let identity = own.or_else(|| {
+                let mut later = events.iter().filter(|other| other.session_id == event.session_id);
+                later.find_map(|other| other.project.clone())
+            });
+            let identity = identity.unwrap_or_else(ProjectIdentity::unknown);
             let identity = project_claims::record(engine, store, identity)?;
             projects.insert(event.session_id.clone(), identity);
         }
     }
     store.ingest_batch(events, &projects)
+}
+
+/// Locates the project of the folder that the payload of an event names.
+fn located(event: &Event) -> Option<ProjectIdentity> {
+    let payload = HookPayload::read(&event.payload).ok()?;
+    // A relative folder would be located in the folder of the worker.
+    let cwd = payload.cwd().filter(|cwd| Path::new(&**cwd).has_root())?;
+    Some(project::locate(Path::new(&*cwd)).facts)
 }
 
 fn ingest_batch(

@@ -11,6 +11,7 @@ use crate::{
 const CUT_OFF: [&str; 3] = ["--user", "--map-root-user", "--net"];
 
 /// Returns false if namespaces are forbidden here. Fails if the tests that need them must run.
+#[expect(clippy::print_stderr, reason = "tells that a test was left out")]
 pub(crate) fn has_namespaces() -> bool {
     let why_not = match Command::new("unshare").args(CUT_OFF).arg("true").output() {
         Ok(output) if output.status.success() => return true,

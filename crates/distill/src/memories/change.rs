@@ -1,11 +1,11 @@
 //! Changes as they were made: facts about small edits, and the memory of a turn that changed files without a word about it.
 
-use super::draft::{Draft, POINTERS, Source};
+use super::draft::{Draft, POINTERS, Source, ended, is_first_person};
 use super::ending::Ending;
 use super::kind;
 use crate::english::{
-    Intent, Phrases, Words, code, count_names, fit_title, imperative, intent, is_output, is_statement,
-    lower_head, sentences,
+    Intent, Phrases, Words, code, count_names, fit_title, has_cause, imperative, intent, is_guess, is_output,
+    is_statement, is_weighing, lower_head, opens_with_pronoun, sentences,
 };
 use crate::episodes::{Span, Timeline};
 use crate::{Action, FileChange, Purpose, Replacement, RunOutcome, TurnEnd};
@@ -47,13 +47,43 @@ pub(super) fn drafts(
                 .and_then(|span| span.request.as_deref());
             let draft = draft(request, &changes(timeline, ending, first..end), others.is_empty());
             let draft = draft.filter(|_| ending.is_short && others.is_empty());
-            out.extend(draft.map(|mut draft| {
+            out.extend(draft.and_then(|mut draft| {
+                draft.narrative.extend(reason(timeline, ending, first..end));
+                // The names of files alone stand in the hand-over.
+                if draft.title.starts_with(FILE_LIST) && draft.narrative.is_empty() && draft.facts.is_empty()
+                {
+                    return None;
+                }
                 draft.facts.extend(last_check(timeline, first..end));
-                draft
+                Some(draft)
             }));
         }
     }
     out
+}
+
+/// Returns the last reason that the agent gave on the way: a turn without a report has no other words.
+fn reason(timeline: &Timeline<'_>, ending: &Ending<'_>, range: std::ops::Range<usize>) -> Option<String> {
+    const MAX_CHARS: usize = 420;
+    let is_reason = |at: usize, text: &str| {
+        has_cause(text)
+            && count_names(text) > 0
+            && text.chars().count() <= MAX_CHARS
+            && is_statement(text)
+            && !opens_with_pronoun(text)
+            && !is_first_person(text)
+            && !is_guess(text)
+            && !is_weighing(text)
+            && !ending.is_stale(text, at)
+    };
+    range
+        .rev()
+        .filter(|at| matches!(timeline.steps[*at].action(), Some(Action::Prose(_))))
+        .find_map(|at| {
+            let mut points = timeline.message(at).points();
+            points.rfind(|point| is_reason(at, &point.text))
+        })
+        .map(|point| ended(point.text.clone()))
 }
 
 fn changes<'a>(
@@ -213,6 +243,9 @@ fn draft(request: Option<&str>, changes: &[(usize, &str, &FileChange)], is_alone
     Some(draft)
 }
 
+/// The opening of a title that only lists files.
+const FILE_LIST: &str = "Changed ";
+
 fn list(files: &[&str]) -> String {
     let named: Vec<String> = files.iter().take(MAX_FILES).map(|file| code(file)).collect();
     let rest = files.len().saturating_sub(MAX_FILES);
@@ -221,7 +254,7 @@ fn list(files: &[&str]) -> String {
     } else {
         String::new()
     };
-    format!("Changed {}{more}", named.join(", "))
+    format!("{FILE_LIST}{}{more}", named.join(", "))
 }
 
 fn edit_line(path: &str, edit: &Replacement) -> String {

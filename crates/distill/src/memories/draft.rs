@@ -100,9 +100,16 @@ impl Draft {
         }
         if statement.is_item {
             self.facts.push(statement.text);
-        } else {
-            self.narrative.push(ended(statement.text));
+            return;
         }
+        let all = sentences(&statement.text);
+        let new: Vec<&str> = all.iter().copied().filter(|sentence| !same(sentence)).collect();
+        let text = if new.len() == all.len() {
+            statement.text.clone()
+        } else {
+            new.join(" ")
+        };
+        self.narrative.push(ended(text));
     }
 
     /// Reports whether it says more than its title.

@@ -98,7 +98,10 @@ impl<'a> Ending<'a> {
             publications: publications(timeline),
             removed: removed_names(timeline),
             paths,
-            corrections: corrections(timeline),
+            corrections: corrections(timeline)
+                .into_iter()
+                .chain(revisions(timeline))
+                .collect(),
             is_short: timeline.logs.len() <= MAX_SHORT,
             turns: turns(timeline),
             written: written(timeline),
@@ -576,6 +579,51 @@ fn corrections(timeline: &Timeline<'_>) -> Vec<Correction> {
     }
     out
 }
+
+/// Finds the turns in which the user had the result of the turns before changed. What the request and its report speak of is
+/// told by that report alone.
+fn revisions(timeline: &Timeline<'_>) -> Vec<Correction> {
+    /// A result is rarely revised later than this.
+    const TURNS_BACK: u32 = 2;
+    let mut out = Vec::new();
+    for (at, step) in timeline.steps.iter().enumerate() {
+        let Some(request) = step.user_words() else {
+            continue;
+        };
+        let opening: String = request.chars().take(MAX_REVISION).collect();
+        if !REVISIONS.within(&opening.replace('’', "'").to_lowercase()) {
+            continue;
+        }
+        let report = timeline.steps[at..]
+            .iter()
+            .take_while(|later| later.turn == step.turn)
+            .filter_map(|later| match later.action() {
+                Some(Action::Report(text)) => Some(text.as_str()),
+                _ => None,
+            })
+            .last();
+        let Some(report) = report else { continue };
+        let mut words = Words::of(&opening);
+        words.extend(&Words::of(report));
+        let steps = &timeline.steps;
+        out.push(Correction {
+            at: steps.partition_point(|earlier| earlier.turn < step.turn),
+            from: steps.partition_point(|earlier| earlier.turn + TURNS_BACK < step.turn),
+            words,
+        });
+    }
+    out
+}
+
+/// The part of a request that tells whether it revises something, in characters: the rest is often pasted.
+const MAX_REVISION: usize = 240;
+
+static REVISIONS: Phrases = Phrases::new(concat!(
+    "revert|undo|roll back|rollback|change it back|put it back|go back to|why can't we|why can we not|why not just|",
+    "why don't we|can't we just|couldn't we just|shouldn't we|shouldn't it|that's not what|not what i|let's not|",
+    "i think it's fine|is wrong|isn't right|is not right|overkill|i'd rather|remove the first|remove the last|",
+    "remove the second|instead of that|not just",
+));
 
 static CONCESSIONS: Phrases = Phrases::new(concat!(
     "you're right|you are right|you're absolutely right|i was wrong|my mistake|good catch|i misread|",

@@ -31,7 +31,8 @@ pub(crate) use title::{NAMED_BY_FILES, asked_question};
 
 use crate::Action;
 use crate::english::{
-    Intent, Phrases, Words, condense, count_names, cut_at_word, intent, is_output, lower_head, sentences,
+    Intent, Phrases, Words, condense, count_names, cut_at_word, intent, is_output, lower_head,
+    opens_with_change, sentences,
 };
 use crate::episodes::{Span, StepKind, Timeline};
 use crate::prose::{Message, SectionRole, Topic, offered};
@@ -46,7 +47,9 @@ pub(crate) fn write(
 ) -> Vec<SessionObservation> {
     let mut drafts = drafts(timeline, spans, ending, obstacles);
     drafts.retain(|draft| {
-        Some(draft.source) != skipped && !is_overtaken(draft, ending) && !is_refuted(timeline, draft, ending)
+        let is_revised = draft.source == Source::User && ending.is_stale(&draft.title, draft.at);
+        let is_gone = is_overtaken(draft, ending) || is_refuted(timeline, draft, ending) || is_revised;
+        Some(draft.source) != skipped && !is_gone
     });
     let keyed = with_keys(drafts, spans);
     let mut chosen = select::choose(keyed);
@@ -412,6 +415,10 @@ fn kind_of(draft: &Draft, request: Intent, files_modified: &[&str], has_changes:
     match kind::of_change(None, title, files_modified) {
         ObservationType::Change if is_supporting || draft.source == Source::Commit => ObservationType::Change,
         ObservationType::Change if kind::tells_fix(&draft.text()) => ObservationType::Bugfix,
+        // "Removed the cache" adds nothing, whatever was asked for.
+        ObservationType::Change if request == Intent::Add && opens_with_change(title) => {
+            ObservationType::Change
+        }
         ObservationType::Change => kind::of_intent(request),
         own => own,
     }

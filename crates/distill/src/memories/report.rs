@@ -22,6 +22,8 @@ use crate::prose::{Message, Point, SectionRole, Topic};
 
 /// A longer sentence is a pasted text.
 const MAX_STATEMENT: usize = 700;
+/// A longer report is told by one memory per subject, in characters.
+const LONG_REPORT: usize = 1_550;
 /// A section of a long report with more text than this is a subject of its own, in characters.
 const MIN_SUBJECT: usize = 240;
 /// A list under a heading becomes statements of this length, in characters.
@@ -105,7 +107,7 @@ pub(super) fn drafts(message: &Message, at: usize, request: Option<&str>, ending
     // The answer to a question is about what the question names.
     let question = request.filter(|_| !changes).and_then(asked_question);
     // An answer is about one question.
-    let is_long = changes && parts.iter().map(Part::chars).sum::<usize>() > select::MAX_CHARS;
+    let is_long = changes && parts.iter().map(Part::chars).sum::<usize>() > LONG_REPORT;
     let mut whole = Part {
         heading: None,
         statements: Vec::new(),

@@ -3,10 +3,10 @@
 use super::draft::{Draft, Source};
 use crate::english::Words;
 
-/// All memories of a session together, in characters: about 2,700 tokens.
-const SESSION_CHARS: usize = 12_000;
-/// One memory, in characters: about 260 tokens.
-pub(super) const MAX_CHARS: usize = 1_550;
+/// All memories of a session together, in characters: about 3,000 tokens.
+const SESSION_CHARS: usize = 13_000;
+/// One memory, in characters: about 400 tokens, so that a report with its lists stays whole.
+pub(super) const MAX_CHARS: usize = 2_400;
 /// A draft that shares this much of its words with one other memory only repeats it.
 const SAME_PERCENT: u32 = 62;
 /// A draft that has this much of its words in all other memories together says nothing new.

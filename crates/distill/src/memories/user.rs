@@ -2,6 +2,7 @@
 
 use backstory_model::ObservationType;
 
+use super::change::asked;
 use super::draft::{Draft, POINTERS, Source, ended, is_first_person, title_of};
 use crate::english::{
     MAX_TITLE, Phrases, Words, code, count_names, fit_title, has_cause, is_directive, is_instruction,
@@ -64,7 +65,7 @@ pub(super) fn drafts(timeline: &Timeline<'_>) -> Vec<Draft> {
                     .or_else(|| {
                         last_report
                             .and_then(|(at, _)| last_statement(timeline.message(at)))
-                            .map(|statement| format!("Said after: “{statement}”"))
+                            .map(|statement| format!("{SAID_AFTER}“{statement}”"))
                     });
                 last_report
                     .and_then(|(_, report)| chosen(report, text, at))
@@ -295,8 +296,13 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     if points_back(&title) && context.as_deref().is_none_or(|context| count_names(context) == 0) {
         return None;
     }
-    let mut draft = draft(at, title);
     let whole = own.join(" ");
+    // "Rewrite the guide. Also don't give it a number": the sentence before names the subject.
+    let named = Some(&title)
+        .filter(|title| refers(title) && count_names(title) == 0)
+        .and_then(|_| asked(Some(&whole)))
+        .filter(|order| !refers(order));
+    let mut draft = draft(at, named.unwrap_or(title));
     let verbatim = if length <= MAX_OWN_WORDS {
         whole
     } else {
@@ -309,8 +315,19 @@ fn decided(text: &str, at: usize, decides: fn(&str) -> bool, context: Option<Str
     if verbatim.chars().count() > draft.title.chars().count() + MIN_WORDS {
         draft.narrative.push(format!("User: “{verbatim}”"));
     }
-    draft.narrative.extend(context);
+    // What was said before explains only words that point to it.
+    draft
+        .narrative
+        .extend(context.filter(|context| !context.starts_with(SAID_AFTER) || refers(&draft.title)));
     Some(draft)
+}
+
+/// The opening of the statement that a message follows without answering a question.
+const SAID_AFTER: &str = "Said after: ";
+
+/// Reports whether a sentence uses words whose meaning stands outside of it.
+fn refers(sentence: &str) -> bool {
+    POINTERS.within(&sentence.to_lowercase())
 }
 
 fn points_back(title: &str) -> bool {

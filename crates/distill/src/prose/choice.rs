@@ -76,7 +76,9 @@ impl Choice {
         const MAX_WORDS: usize = 80;
         const OPENING_WORDS: usize = 8;
         const WORDS_AHEAD: usize = 3;
-        let words: Vec<&str> = reply.split_whitespace().collect();
+        // "1,2 and 3"
+        let spaced = reply.replace(',', ", ");
+        let words: Vec<&str> = spaced.split_whitespace().collect();
         if words.len() > MAX_WORDS {
             return Vec::new();
         }
@@ -97,9 +99,9 @@ impl Choice {
             let is_followed = words
                 .get(at + 1)
                 .is_some_and(|next| FOLLOWING.contains(next.trim_matches(|c: char| !c.is_alphanumeric())));
-            let is_announced = before
-                .as_deref()
-                .is_some_and(|before| ANNOUNCING.contains(before));
+            let is_announced = before.as_deref().is_some_and(|before| {
+                ANNOUNCING.contains(before) || (!out.is_empty() && before.chars().count() == 1)
+            });
             // "A new file", "3 tests fail" and "a" in a sentence pick nothing.
             let is_picked = match before {
                 None => is_marked || is_followed || matches!(key, 'B'..='F'),
@@ -129,7 +131,7 @@ impl Choice {
 /// Words in front of a key that is picked.
 static ANNOUNCING: Phrases = Phrases::new(concat!(
     "option|options|approach|alternative|with|do|choose|pick|think|prefer|like|let's|lets|and|number|yes|yeah|yep|ok|",
-    "okay|sure|just|take|for|plus|or|say",
+    "okay|sure|just|take|for|plus|or|say|implement|fix|address|apply",
 ));
 
 static NEGATIONS: Phrases =

@@ -82,3 +82,28 @@ fn answers_to_numbered_questions_are_no_choice_among_them() {
     let text = text_of(&memory);
     assert!(!text.contains("Not chosen"), "{text}");
 }
+
+#[test]
+fn several_picked_numbers_are_all_chosen() {
+    let options = "The agent is logged nowhere yet.\n\nWhere should `with_agent` be called?\n\n1. **`registry.py`** - `agent_name` is known there\n2. **`handlers.py`** - six handlers call it\n3. **`git_hooks.py`** - it has to be detected first\n\nWould you like me to implement these changes?";
+    let memory = compose(&[
+        turn(1, "Where is the agent logged?", vec![report(options)]),
+        turn(2, "Implement 1,2 and 3.", vec![report("OK.")]),
+    ]);
+    assert!(!text_of(&memory).contains("Not chosen"), "{}", text_of(&memory));
+}
+
+#[test]
+fn a_directive_is_named_by_the_subject_of_its_message() {
+    let memory = compose(&[turn(
+        1,
+        "Can we rewrite the attribution guide for new readers? Also never give it a number or a date in the file.",
+        vec![report("OK.")],
+    )]);
+    assert_eq!(titles(&memory), ["Rewrite the attribution guide for new readers"]);
+    assert!(
+        text_of(&memory).contains("never give it a number"),
+        "{}",
+        text_of(&memory)
+    );
+}

@@ -100,3 +100,32 @@ fn a_change_in_a_working_copy_that_was_removed_was_made() {
         ["work/http/response.py"]
     );
 }
+
+#[test]
+fn a_result_that_the_user_had_revised_is_told_by_the_revision() {
+    let memory = compose(&[
+        turn(
+            1,
+            "let's use true/false and not on/off for the setting `push_sessions`",
+            vec![
+                edit("src/settings.rs"),
+                report(
+                    "The setting `push_sessions` accepts the strings `\"true\"` and `\"false\"` now, because `\"off\"` was unlike the other settings.",
+                ),
+            ],
+        ),
+        turn(
+            2,
+            "why can't we just use real booleans for the setting push_sessions?",
+            vec![
+                edit("src/settings.rs"),
+                report(
+                    "The setting `push_sessions` is a real boolean now, because the strings `\"true\"` and `\"false\"` needed a parser: `false` disables the push, no value enables it.",
+                ),
+            ],
+        ),
+    ]);
+    let text = text_of(&memory);
+    assert!(!text.contains("accepts the strings"), "{text}");
+    assert!(text.contains("is a real boolean now"), "{text}");
+}

@@ -2,7 +2,7 @@
 
 use backstory_distill::{Action, compose};
 
-use crate::actions::{edit, report, titles, turn};
+use crate::actions::{edit, prose, report, text_of, titles, turn};
 
 fn title(prompt: &str, actions: Vec<Action>) -> Option<String> {
     let memory = compose(&[turn(1, prompt, actions)]);
@@ -179,4 +179,15 @@ fn a_fix_with_failing_tests_is_not_told_as_done() {
         "{:?}",
         titles(&memory)
     );
+}
+
+#[test]
+fn a_list_of_files_with_a_passed_check_is_no_memory_but_a_reason_is() {
+    let named = |actions| title("go on", actions);
+    assert_eq!(named(vec![edit("a.py")]), None);
+    let reason =
+        "`is_filtered()` does not know `summary.txt`, so secrets in a summary are stored unfiltered.";
+    let memory = compose(&[turn(1, "go on", vec![prose(reason), edit("a.py")])]);
+    let text = text_of(&memory);
+    assert!(text.contains("secrets in a summary"), "{text}");
 }
