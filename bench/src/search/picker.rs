@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::Write as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     thread::sleep,
     time::Duration,
@@ -51,7 +51,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Section> {
     for round in 0..rounds {
         let words = setup.past.memory(round * count / rounds).text();
         let words: Vec<&str> = words.split_whitespace().take(5).collect();
-        let run = run(&setup, &words.join(" "))?;
+        let run = run(&setup, round, &words.join(" "))?;
         first.add(run.first_frame);
         for key in run.keys {
             keys.add(key);
@@ -94,7 +94,7 @@ struct Run {
 }
 
 /// Starts the picker, types a text and leaves.
-fn run(setup: &SearchSetup<'_>, text: &str) -> Result<Run> {
+fn run(setup: &SearchSetup<'_>, round: usize, text: &str) -> Result<Run> {
     let report = setup.root.join("picker.json");
     let start = setup.root.join("picker.start");
     let script = setup.root.join("picker.sh");
@@ -111,20 +111,20 @@ fn run(setup: &SearchSetup<'_>, text: &str) -> Result<Run> {
         )
         .as_bytes(),
     )?;
-    let socket = setup.root.join("tmux");
-    let script = script.display().to_string();
-    tmux(
-        &socket,
-        &["new-session", "-d", "-x", "120", "-y", "40", "sh", &script],
-    )?;
+    let terminal = Terminal::run(setup.root.join(format!("tmux-{round}")), &script)?;
     until("the first frame", || {
-        Ok(tmux(&socket, &["capture-pane", "-p"])?.contains("result"))
+        ensure!(
+            !report.exists(),
+            "the picker ended before its first frame: {}",
+            fs::read_to_string(&report)?
+        );
+        Ok(terminal.tmux(&["capture-pane", "-p"])?.contains("result"))
     })?;
     for letter in text.chars() {
-        tmux(&socket, &["send-keys", "-l", &letter.to_string()])?;
+        terminal.tmux(&["send-keys", "-l", &letter.to_string()])?;
         sleep(PAUSE);
     }
-    tmux(&socket, &["send-keys", "C-c"])?;
+    terminal.tmux(&["send-keys", "C-c"])?;
     until("the report", || Ok(report.exists()))?;
     let printed: Value = serde_json::from_str(&fs::read_to_string(&report)?)?;
     fs::remove_file(&report)?;
@@ -138,17 +138,44 @@ fn run(setup: &SearchSetup<'_>, text: &str) -> Result<Run> {
     })
 }
 
-fn tmux(socket: &Path, arguments: &[&str]) -> Result<String> {
-    let mut command: Command = process::command("tmux");
-    let output = command
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .env("TERM", "xterm-256color")
-        .env("LC_ALL", "C.UTF-8")
-        .args(["-u", "-f", "/dev/null", "-S"])
-        .arg(socket)
-        .args(arguments)
-        .output()
-        .context("could not run tmux")?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+/// A terminal of tmux. Each has a server of its own: the server of the last one may still be ending, and would take this
+/// one with it.
+struct Terminal {
+    socket: PathBuf,
+}
+
+impl Terminal {
+    fn run(socket: PathBuf, script: &Path) -> Result<Self> {
+        let terminal = Self { socket };
+        // The server outlives the program, so that a screen can be read as long as one is waited for.
+        let script = format!("sh '{}'; exec sleep 120", script.display());
+        terminal.tmux(&["new-session", "-d", "-x", "120", "-y", "40", &script])?;
+        Ok(terminal)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Result<String> {
+        let mut command: Command = process::command("tmux");
+        let output = command
+            .env("TERM", "xterm-256color")
+            .env("LC_ALL", "C.UTF-8")
+            .args(["-u", "-f", "/dev/null", "-S"])
+            .arg(&self.socket)
+            .args(arguments)
+            .output()
+            .context("could not run tmux")?;
+        ensure!(
+            output.status.success(),
+            "tmux {} failed: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        );
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Fails if the server has ended already.
+        self.tmux(&["kill-server"]).ok();
+    }
 }
