@@ -16,7 +16,7 @@ use crate::{
     home::{DEFAULT_OUTPUT, Home, eventually, run, text},
     http_client::Served,
     mcp::Agent,
-    network::has_namespaces,
+    network::{has_namespaces, unshared},
 };
 
 /// Preloads a library that changes the clock or the disk speed. Compiled with the C compiler that the build needs anyway.
@@ -112,6 +112,20 @@ fn a_worker_without_file_notifications_polls() {
     });
     worker.kill().unwrap();
     worker.wait().unwrap();
+}
+
+/// In a container, the session that a program belongs to may have its leader outside.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_worker_runs_where_the_leader_of_its_session_is_out_of_sight() {
+    if !has_namespaces() {
+        return;
+    }
+    let home = Home::new();
+    turn(&home, "in a container");
+    let namespaces = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let worked = unshared(&home, &namespaces, &["worker", "run", "--once"]);
+    assert!(worked.contains("distilled 3 events"), "{worked}");
 }
 
 /// Holds SQLite's write lock until it is dropped.

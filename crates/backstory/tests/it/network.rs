@@ -26,10 +26,15 @@ pub(crate) fn has_namespaces() -> bool {
 
 /// Runs a command without a network, not even loopback.
 fn cut_off(home: &Home, arguments: &[&str]) -> String {
+    unshared(home, &CUT_OFF, arguments)
+}
+
+/// Runs a command in namespaces of its own.
+pub(crate) fn unshared(home: &Home, namespaces: &[&str], arguments: &[&str]) -> String {
     let ours = home.command(arguments);
     let mut command = Command::new("unshare");
     command
-        .args(CUT_OFF)
+        .args(namespaces)
         .arg(ours.get_program())
         .args(ours.get_args())
         .env_clear()

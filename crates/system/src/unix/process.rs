@@ -1,7 +1,7 @@
 //! This process and its child processes.
 
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
     io::{self, Write as _},
     os::unix::process::CommandExt as _,
     path::PathBuf,
@@ -18,14 +18,26 @@ pub fn lower_priority() {
     rustix::process::nice(10).ok();
     // Kernels with autogroup schedule by session: the group has a nice value of its own. The session of a terminal is left
     // alone: everything that runs in it would slow down, and stay slow.
-    let is_own_session =
-        rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpid());
-    if !is_own_session {
+    if !leads_session() {
         return;
     }
     if let Ok(mut group) = OpenOptions::new().write(true).open("/proc/self/autogroup") {
         group.write_all(b"10").ok();
     }
+}
+
+/// Tells whether this process leads its session, as Linux states it: `pid (name) state parent group session …`.
+///
+/// `getsid` is no way to ask: it returns 0 if the leader is outside the PID namespace, as in a container, and `rustix` takes
+/// 0 for impossible.
+fn leads_session() -> bool {
+    let Ok(stat) = fs::read_to_string("/proc/self/stat") else {
+        return false;
+    };
+    // The name of the program may contain blanks and parentheses.
+    stat.rsplit_once(") ")
+        .and_then(|(_, fields)| fields.split(' ').nth(3))
+        .is_some_and(|session| session == std::process::id().to_string())
 }
 
 /// Detaches from the terminal and the session in which this process was started.
